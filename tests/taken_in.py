@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from autograder.intake.notebook.intake import Intake, take_in
+from autograder.intake.notebook.intake import Intake, load_submission
 from autograder.intake.notebook.manifest import Manifest
 
 
@@ -15,4 +15,4 @@ def taken_in(data: bytes, manifest: Manifest) -> Intake:
         path = Path(folder, "student", manifest.chapter, f"{manifest.chapter}.ipynb")
         path.parent.mkdir(parents=True)
         path.write_bytes(data)
-        return take_in(path, manifest)
+        return load_submission(path, manifest)

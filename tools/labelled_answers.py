@@ -19,7 +19,7 @@ from autograder.checking.sheet import Answers, Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
 from autograder.engine.checker.behaviour import describe, questions_about
-from autograder.engine.checker.remote_subject import packed_request
+from autograder.engine.checker.remote_subject import pack_request
 from autograder.grading.record.signatures import Signature
 from autograder.marking.behaviour_groups import CodeAnswer
 from autograder.mistakes.source_edits import run_source
@@ -134,7 +134,7 @@ class Grader:
         for section, answers in zip(self.sheet.sections, heard.answers, strict=True):
             for probe, observations in zip(section.probes, answers, strict=True):
                 for request, observation in zip(probe.requests, observations, strict=True):
-                    observed.setdefault(packed_request(request), observation)
+                    observed.setdefault(pack_request(request), observation)
         questions = questions_about(self.exercise.name, "cpu")
         return Signature.from_dict(describe(questions, [observed[packed] for packed in questions.packed]))
 

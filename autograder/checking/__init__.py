@@ -1,4 +1,4 @@
-"""Ask an implementation the questions of a check and judge the answers; students receive this package.
+"""Run the test cases of a check on an implementation and judge the answers; students receive this package.
 
 No module of this package contains a solution. The student build includes it and judges with recorded answers; beside the reference
 (package ``autograder.checks``) the same engine judges with live ones. It needs torch, numpy and safetensors only.

@@ -66,28 +66,30 @@ def result_by_shape(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
     if name in _FACTORIES:
         fits = not tensors and _is_meta(kwargs.get("device")) and _is_small_factory(args)
     elif name in _LIKE:
-        fits = _are_ours(tensors) and (kwargs.get("device") is None or _is_meta(kwargs["device"]))
+        fits = _are_supported(tensors) and (kwargs.get("device") is None or _is_meta(kwargs["device"]))
     else:
         fits = (name in _OPERATIONS and not func._schema.is_mutable) or (
             name in _IN_PLACE and _is_meta(tensors[0].device)
         )
-        fits = fits and _are_ours(tensors) and not kwargs.get("device")
+        fits = fits and _are_supported(tensors) and not kwargs.get("device")
     if not fits:
         return NotImplemented
-    named = {key: torch.device("cpu") if key == "device" else map_value(value, _ones) for key, value in kwargs.items()}
+    named = {
+        key: torch.device("cpu") if key == "device" else map_value(value, _as_ones) for key, value in kwargs.items()
+    }
     try:
-        result = func(*map_value(args, _ones), **named)
+        result = func(*map_value(args, _as_ones), **named)
     except Exception:
         return NotImplemented  # PyTorch raises its own error on the meta device
-    return args[0] if name in _IN_PLACE else map_value(result, _shape_of)
+    return args[0] if name in _IN_PLACE else map_value(result, _to_meta)
 
 
 def _is_meta(device: Any) -> bool:
     return device is not None and torch.device(device).type == "meta"
 
 
-def _are_ours(tensors: Sequence[Tensor]) -> bool:
-    """Return whether tensors are ordinary and small, and at least one of them is on the meta device."""
+def _are_supported(tensors: Sequence[Tensor]) -> bool:
+    """Return whether tensors are ordinary and small, and at least one is on the meta device."""
     ordinary = all(
         type(tensor) in (Tensor, nn.Parameter) and tensor.layout == torch.strided and tensor.numel() <= _LARGEST
         for tensor in tensors
@@ -103,11 +105,11 @@ def _is_small_factory(args: tuple[Any, ...]) -> bool:
     )
 
 
-def _ones(value: Tensor) -> Tensor:
+def _as_ones(value: Tensor) -> Tensor:
     if value.device.type != "meta":
         return value
     return torch.empty_strided(value.size(), value.stride(), dtype=value.dtype).fill_(1)
 
 
-def _shape_of(value: Tensor) -> Tensor:
+def _to_meta(value: Tensor) -> Tensor:
     return torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device="meta")

@@ -1,4 +1,4 @@
-"""Find the exercise behind a failure: one that the student's own code calls, and whose own check finds wrong numbers."""
+"""Find the cause of a failure: an exercise that the student's code calls and whose own check finds wrong numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def failing_dependency(candidate: Any, is_right: Callable[[Any], bool | None]) -
 
 
 def _first_failing(candidate: Any, is_right: Callable[[Any], bool | None], visited: set[int]) -> str:
-    for called in _called(candidate):
+    for called in _called_definitions(candidate):
         if id(called) not in visited:
             visited.add(id(called))
             if is_right(called) is False:
@@ -32,17 +32,17 @@ def _first_failing(candidate: Any, is_right: Callable[[Any], bool | None], visit
     return ""
 
 
-def _called(candidate: Any) -> Iterator[Any]:
-    """Yield the functions and classes of the student's own that the candidate's code names, in order."""
-    for function in _functions(candidate):
-        for name in _names(function.__code__):
+def _called_definitions(candidate: Any) -> Iterator[Any]:
+    """Yield the student's own functions and classes that the candidate's code names, in order."""
+    for function in _own_functions(candidate):
+        for name in _code_names(function.__code__):
             value = function.__globals__.get(name)
             is_own = isinstance(value, FunctionType | type) and value.__module__.partition(".")[0] != _COURSE
             if is_own and value is not candidate:
                 yield value
 
 
-def _functions(candidate: Any) -> list[FunctionType]:
+def _own_functions(candidate: Any) -> list[FunctionType]:
     if isinstance(candidate, FunctionType):
         return [candidate]
     return (
@@ -52,8 +52,8 @@ def _functions(candidate: Any) -> list[FunctionType]:
     )
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def _code_names(code: CodeType) -> Iterator[str]:
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from _code_names(constant)

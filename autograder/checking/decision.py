@@ -1,4 +1,4 @@
-"""Ask a candidate all questions of a sheet, and decide on its answers: which rows pass, how many points, which known mistake."""
+"""Run all test cases of a sheet on a candidate, and decide on rows, points and known mistakes."""
 
 from __future__ import annotations
 
@@ -25,40 +25,40 @@ INTERRUPTED = "it raised KeyboardInterrupt while the check recorded which functi
 
 @dataclass(frozen=True)
 class CollectedAnswers:
-    """A subject's answers to a sheet."""
+    """A subject's answers to a sheet's test cases."""
 
     refusal: str | None = None  # why it is refused before anything else is asked, or None
     answers: Sequence[Answers] = ()  # its answers, a list for each section; none if it is refused
 
 
 def decide(sheet: Sheet, subject: Subject) -> Verdict:
-    """Check a subject against a question sheet and return the verdict."""
+    """Check a subject against a sheet, and return the verdict."""
     return judge_answers(sheet, collect_answers(sheet, subject))
 
 
 def has_right_numbers(sheet: Sheet, subject: Subject) -> bool:
-    """Return whether a subject passes all rows of numbers, whatever its side rows say."""
+    """Return whether a subject passes all rows of numbers; side rows are ignored."""
     findings = decide(sheet, subject).findings
     return all(finding.passed or section.side for section, finding in zip(sheet.sections, findings, strict=True))
 
 
 def first_failure(sheet: Sheet, subject: Subject) -> str | None:
-    """Return the first section that a subject fails, or ``"rules"``; None if it gets all the points.
+    """Return the name of the first row that a subject fails, or ``"rules"``; None if it gets all the points.
 
     It stops at the first wrong answer, so it is much faster than a verdict.
     """
-    if _broken_rule(sheet, subject):
+    if _find_broken_rule(sheet, subject):
         return "rules"
     for section in sheet.sections:
         observations: list[Sequence[Observation]] = []
-        if _problem(section, _asked_one_by_one(subject, section, observations)) is not None:
+        if _find_problem(section, _answers_one_by_one(subject, section, observations)) is not None:
             return section.aspect
-        if _refused(observations, _forbidden(sheet)):
+        if _find_refusal(observations, _forbidding_rules(sheet)):
             return "rules"
     return None
 
 
-def _asked_one_by_one(
+def _answers_one_by_one(
     subject: Subject, section: Section, observations: list[Sequence[Observation]]
 ) -> Iterator[Sequence[Observation]]:
     for probe in section.probes:
@@ -67,8 +67,8 @@ def _asked_one_by_one(
 
 
 def collect_answers(sheet: Sheet, subject: Subject) -> CollectedAnswers:
-    """Ask a subject all questions of a sheet and return the answers."""
-    if refusal := _broken_rule(sheet, subject):
+    """Run all test cases of a sheet on a subject, and return the answers."""
+    if refusal := _find_broken_rule(sheet, subject):
         return CollectedAnswers(refusal)
     return CollectedAnswers(
         answers=ask(subject, [section.probes for section in sheet.sections], forbidden=sheet.forbidden)
@@ -76,54 +76,56 @@ def collect_answers(sheet: Sheet, subject: Subject) -> CollectedAnswers:
 
 
 def judge_answers(sheet: Sheet, collected: CollectedAnswers) -> Verdict:
-    """Judge answers and return the verdict, which depends on them only."""
+    """Judge a subject's answers and return the verdict, which depends on nothing else."""
     answers = collected.answers
-    refusal = collected.refusal or _refused_later(sheet, answers)
+    refusal = collected.refusal or _find_refusal_in_rows(sheet, answers)
     if refusal:
-        return _verdict(sheet, [Problem(refusal)] * len(sheet.sections), [None] * len(sheet.sections))
-    problems = [_problem(section, observations) for section, observations in zip(sheet.sections, answers, strict=True)]
-    return _verdict(sheet, problems, diagnose(sheet, answers, problems))
+        return _build_verdict(sheet, [Problem(refusal)] * len(sheet.sections), [None] * len(sheet.sections))
+    problems = [
+        _find_problem(section, observations) for section, observations in zip(sheet.sections, answers, strict=True)
+    ]
+    return _build_verdict(sheet, problems, diagnose(sheet, answers, problems))
 
 
-def _forbidden(sheet: Sheet) -> list[Probe]:
+def _forbidding_rules(sheet: Sheet) -> list[Probe]:
     return [probe for probe in sheet.rules if probe.options.get("names")]
 
 
-def _broken_rule(sheet: Sheet, subject: Subject) -> str | None:
+def _find_broken_rule(sheet: Sheet, subject: Subject) -> str | None:
     (answers,) = ask(subject, [sheet.rules], forbidden=sheet.forbidden)
     for probe, observations in zip(sheet.rules, answers, strict=True):
         if any(observation.unfinished for observation in observations):
             return NOT_WRITTEN
         if any((observation.error or "").startswith(KeyboardInterrupt.__name__) for observation in observations):
             return INTERRUPTED
-        if refusal := _refused([observations], [probe]):
+        if refusal := _find_refusal([observations], [probe]):
             return refusal
     return None
 
 
-def _refused(answers: Answers, rules: Sequence[Probe]) -> str | None:
-    """Return the rule that a subject broke, even in a failing answer, or None."""
+def _find_refusal(answers: Answers, rules: Sequence[Probe]) -> str | None:
+    """Return the message for a rule that a subject broke, even in a failing answer; None if it broke none."""
     flat = [observation for observations in answers for observation in observations]
     broken = (JUDGES[rule.judge](flat, flat, rule.options) for rule in rules)
-    return _borrowed(answers) or next(filter(None, broken), None)
+    return _find_borrowed_solution(answers) or next(filter(None, broken), None)
 
 
-def _refused_later(sheet: Sheet, answers: Sequence[Answers]) -> str | None:
-    """Return the rule that was broken in the rows' questions. Hidden ones are not named, because a subject could choose its calls."""
-    rules = _forbidden(sheet)
+def _find_refusal_in_rows(sheet: Sheet, answers: Sequence[Answers]) -> str | None:
+    """Return the message for a rule that was broken in the rows' test cases, without details for hidden ones."""
+    rules = _forbidding_rules(sheet)
     visible = [observations[: section.visible] for section, observations in zip(sheet.sections, answers, strict=True)]
-    if refusal := next(filter(None, (_refused(observations, rules) for observations in visible)), None):
+    if refusal := next(filter(None, (_find_refusal(observations, rules) for observations in visible)), None):
         return refusal
-    return FORBIDDEN if any(_refused(observations, rules) for observations in answers) else None
+    return FORBIDDEN if any(_find_refusal(observations, rules) for observations in answers) else None
 
 
-def _borrowed(answers: Answers) -> str | None:
-    """Return where a subject ran the course's own solution."""
+def _find_borrowed_solution(answers: Answers) -> str | None:
+    """Return the message for running the course's own solution; None if the subject did not."""
     errors = (observation.error or "" for observations in answers for observation in observations)
     return next((error.partition(": ")[2] for error in errors if error.startswith(UsesReferenceError.__name__)), None)
 
 
-def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Problem | None:
+def _find_problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Problem | None:
     failure = first_wrong(section, answers)
     if failure is None:
         return None
@@ -133,7 +135,7 @@ def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Prob
     probe, expected = section.probes[number], section.expected[number]
     about_numbers = concerns_numbers(probe.judge, probe.requests, observations, expected)
     case = which_case([one.requests[0] for one in section.probes[: section.visible]], probe.requests[0])
-    shown = _example(probe, observations, expected)
+    shown = _build_example(probe, observations, expected)
     if probe.judge == "answers" and isinstance(answers, Sequence):
         valid = not any(one.error for one in expected)
         if not valid and len(examples := _examples_of_missing_errors(section, answers)) > 1:
@@ -144,9 +146,9 @@ def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Prob
 
 
 def _examples_of_missing_errors(section: Section, answers: Answers) -> list[str]:
-    """Return an example for each visible input that should raise an error and does not raise that one."""
+    """Return an example for each visible input that should raise an error but does not raise that error."""
     return [
-        _example(probe, observations, expected)
+        _build_example(probe, observations, expected)
         for probe, observations, expected in list(zip(section.probes, answers, section.expected, strict=True))[
             : section.visible
         ]
@@ -154,7 +156,7 @@ def _examples_of_missing_errors(section: Section, answers: Answers) -> list[str]
     ]
 
 
-def _example(probe: Probe, observations: Sequence[Observation], expected: Sequence[Observation]) -> str:
+def _build_example(probe: Probe, observations: Sequence[Observation], expected: Sequence[Observation]) -> str:
     if probe.judge not in ("matches", "matches_part", "shapes", "answers"):
         return ""
     try:
@@ -163,7 +165,7 @@ def _example(probe: Probe, observations: Sequence[Observation], expected: Sequen
         return ""
 
 
-def _verdict(sheet: Sheet, problems: Sequence[Problem | None], diagnoses: Sequence[Diagnosis | None]) -> Verdict:
+def _build_verdict(sheet: Sheet, problems: Sequence[Problem | None], diagnoses: Sequence[Diagnosis | None]) -> Verdict:
     pairs = list(zip(sheet.sections, problems, strict=True))
     numbers = [(section.points, problem is None) for section, problem in pairs if not section.side]
     all_points, right_points = sum(points for points, _ in numbers), sum(points for points, right in numbers if right)

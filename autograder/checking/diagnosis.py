@@ -32,7 +32,7 @@ from autograder.checking.verdict import NOT_WRITTEN, Diagnosis
 
 @dataclass(frozen=True)
 class Problem:
-    """The failure of one section."""
+    """A failure of one section."""
 
     message: str  # what was seen, in a sentence
     example: str = ""  # a question that was missed, where students may know it
@@ -41,7 +41,7 @@ class Problem:
 
 
 def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Problem | None]) -> list[Diagnosis | None]:
-    """Return the known mistake behind each failed row, so that the diagnosis agrees with the answers.
+    """Return the known mistake behind each failed row, consistently with the answers.
 
     Answers to hidden questions never choose a mistake: which one is named would tell of a question. A row in which only hidden questions
     are missed gets a mistake that the visible answers have in other rows, if that mistake fails it.
@@ -62,7 +62,7 @@ def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Proble
 
 
 def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Problem | None]) -> list[Diagnosis | None]:
-    """Return the known mistake behind each failed row, as far as this sheet's questions tell.
+    """Return the known mistake behind each failed row, as determined by this sheet's test cases.
 
     A mistake that answers every question as the subject does is named alone, unless all that they have in common is that they crash, which
     may have any cause. Otherwise one or two are named if each gives the subject's very numbers in a failed row (in a side row: what is
@@ -84,20 +84,22 @@ def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Probl
             i in answered_by[j] if j in answered_by else sheet.is_answered_by(i, j, observations)
             for j, observations in enumerate(answers)
         )
-        if same and fails == set(failed) and _shows_something(sheet, answers):
+        if same and fails == set(failed) and _has_content(sheet, answers):
             return [sheet.misconceptions[i] if j in fails else None for j in range(len(problems))]
         explained = {
-            j for j in fails if i in answered_by[j] and _has_numbers(answers[j]) and not _unjudged(sheet, problems, j)
+            j
+            for j in fails
+            if i in answered_by[j] and _has_numbers(answers[j]) and not _is_unjudged(sheet, problems, j)
         }
         if explained:
             candidates.append((i, fails, explained))
-    return _together(sheet, failed, candidates) or _by_question(sheet, answers, failed) or nothing
+    return _diagnoses_of_groups(sheet, failed, candidates) or _diagnose_by_case(sheet, answers, failed) or nothing
 
 
-def _together(
+def _diagnoses_of_groups(
     sheet: Sheet, failed: Sequence[int], candidates: Sequence[tuple[int, set[int], set[int]]]
 ) -> list[Diagnosis | None]:
-    """Return the diagnoses of the one or two candidates that fail all failed rows, or all but side rows; an empty list if none do."""
+    """Return the diagnoses of one or two candidates that fail all failed rows, or all but side rows; else empty."""
     singles = [(one,) for one in candidates]
     every: list[tuple[tuple[int, set[int], set[int]], ...]] = [*singles, *combinations(candidates, 2)]
     groups = [group for group in every if set().union(*(fails for _, fails, _ in group)) == set(failed)]
@@ -123,7 +125,7 @@ def _together(
     return named
 
 
-def _shows_something(sheet: Sheet, answers: Sequence[Answers]) -> bool:
+def _has_content(sheet: Sheet, answers: Sequence[Answers]) -> bool:
     """Return whether any answer has outputs, or misfitting weights that its text describes."""
     return any(
         has_other_weights(observation) or (observation.outputs and request.action != "attributes")
@@ -134,19 +136,19 @@ def _shows_something(sheet: Sheet, answers: Sequence[Answers]) -> bool:
 
 
 def _has_numbers(answers: Answers) -> bool:
-    """Return whether the answers have outputs, and not only errors or counts."""
+    """Return whether the answers have outputs rather than only errors or counts."""
     return any(observation.outputs for observations in answers for observation in observations)
 
 
-def _unjudged(sheet: Sheet, problems: Sequence[Problem | None], section: int) -> bool:
-    """Return whether a side row failed only because the result is wrong, which all mistakes have in common."""
+def _is_unjudged(sheet: Sheet, problems: Sequence[Problem | None], section: int) -> bool:
+    """Return whether a side row failed only because of wrong results, which all mistakes have in common."""
     problem = problems[section]
     return problem is not None and sheet.sections[section].side and problem.about_numbers
 
 
 @dataclass
 class _Comparison:
-    """A known mistake, compared with a candidate question by question."""
+    """A comparison of a known mistake with a candidate, by test case."""
 
     mistake: int  # its index
     # the questions (row, number) for which both have the same wrong numbers
@@ -156,9 +158,9 @@ class _Comparison:
     against: set[tuple[int, int]] = field(default_factory=set)
 
 
-def _by_question(sheet: Sheet, answers: Sequence[Answers], failed: Sequence[int]) -> list[Diagnosis | None]:
-    """Return the diagnoses of the one or two mistakes that explain the candidate's numbers question by question, or an empty list."""
-    questions = list(_questions_with_numbers(sheet, answers, failed))
+def _diagnose_by_case(sheet: Sheet, answers: Sequence[Answers], failed: Sequence[int]) -> list[Diagnosis | None]:
+    """Return the diagnoses of one or two mistakes that explain the candidate's numbers by test case; else empty."""
+    questions = list(_cases_with_numbers(sheet, answers, failed))
     passed = [j for j, section in enumerate(sheet.sections) if j not in failed and not section.side]
     compared = (_compare(sheet, answers, questions, mistake) for mistake in range(len(sheet.misconceptions)))
     possible = [
@@ -181,10 +183,8 @@ def _by_question(sheet: Sheet, answers: Sequence[Answers], failed: Sequence[int]
     return named
 
 
-def _questions_with_numbers(
-    sheet: Sheet, answers: Sequence[Answers], failed: Sequence[int]
-) -> Iterator[tuple[int, int]]:
-    """Yield the questions of the failed rows of numbers that the candidate answers with a result."""
+def _cases_with_numbers(sheet: Sheet, answers: Sequence[Answers], failed: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the test cases of failed number rows that the candidate answers with a result."""
     for j in failed:
         section = sheet.sections[j]
         for number, (probe, observations, expected) in enumerate(
@@ -229,14 +229,14 @@ _MOST_AGAINST = 8
 
 
 def _explain_together(first: _Comparison, second: _Comparison) -> bool:
-    """Return whether two mistakes explain all numbers: each question by one of them, except where both change the numbers."""
+    """Return whether two mistakes explain all numbers: each case by one of them, unless both change the numbers."""
     if not (first.explained - second.wrong and second.explained - first.wrong):
         return False
     return (first.against & second.against) <= (first.wrong & second.wrong)
 
 
 def _same_numbers(first: Observation, second: Observation, names: Sequence[str] | None) -> bool:
-    """Return whether two answers have the same numbers, whatever their dtypes and containers."""
+    """Return whether two answers have the same numbers, ignoring dtypes and containers."""
     if first.error or second.error:
         return False
     if first is second:
@@ -244,7 +244,7 @@ def _same_numbers(first: Observation, second: Observation, names: Sequence[str] 
     try:
         if set(first.outputs) == set(second.outputs):
             return all(_same_value(first.outputs[name], second.outputs[name]) for name in names or first.outputs)
-        if names or _count(first) != _count(second):
+        if names or _count_numbers(first) != _count_numbers(second):
             return False
         flat = _as_one_tensor(first)
         return flat is not None and _same_value(flat, _as_one_tensor(second))
@@ -264,21 +264,21 @@ def _same_value(first: Value, second: Value) -> bool:
 
 
 def _common_dtype(first: Tensor, second: Tensor) -> torch.dtype:
-    """Return the dtype in which two tensors are compared: the coarser of theirs, at most single precision."""
+    """Return the dtype for comparing two tensors: the coarser of theirs, at most single precision."""
     dtypes = [tensor.dtype for tensor in (first, second) if tensor.is_floating_point()]
     if not dtypes:
         return first.dtype if first.dtype == second.dtype else torch.int64
     return max((torch.float32, *dtypes), key=lambda dtype: tolerance_for(dtype).absolute)
 
 
-def _count(observation: Observation) -> int:
+def _count_numbers(observation: Observation) -> int:
     return sum(value.numel() if isinstance(value, Tensor) else 1 for value in observation.outputs.values())
 
 
 def _as_one_tensor(observation: Observation) -> Tensor | None:
-    """Return all numbers of an answer in one row, or None if it holds anything else."""
+    """Return all numbers of an answer as one flat tensor; None if it contains anything else."""
     values = list(observation.outputs.values())
-    if _count(observation) > LARGEST:
+    if _count_numbers(observation) > LARGEST:
         return None
     if not values or not all(isinstance(value, Tensor | int | float) for value in values):
         return None

@@ -30,7 +30,9 @@ def difference(name: str, answer: Value, reference: Value, *, equal_nan: bool = 
     if isinstance(reference, Tensor) != isinstance(answer, Tensor):
         return f"{name} is {type_name(answer)}, expected {type_name(reference)}"
     if not isinstance(reference, Tensor):
-        if type(answer) is type(reference) and (answer == reference or _near(answer, reference, equal_nan=equal_nan)):
+        if type(answer) is type(reference) and (
+            answer == reference or _are_close(answer, reference, equal_nan=equal_nan)
+        ):
             return None
         actual, expected = texts_apart(answer, reference)
         return f"{name} is {actual}, expected {expected}"
@@ -44,20 +46,20 @@ def difference(name: str, answer: Value, reference: Value, *, equal_nan: bool = 
         return f"{name} has complex numbers"
     if agree(answer, reference, equal_nan=equal_nan):
         return None
-    return _wrong_numbers(name, answer, reference, wrong_places(answer, reference, equal_nan=equal_nan))
+    return _describe_wrong_numbers(name, answer, reference, wrong_places(answer, reference, equal_nan=equal_nan))
 
 
 def wrong_places(answer: Tensor, reference: Tensor, *, equal_nan: bool = False) -> Tensor:
-    """Return a mask, on the CPU, of the entries in which two tensors of one shape differ by more than rounding."""
+    """Return a CPU mask of the entries in which two tensors of the same shape differ by more than rounding."""
     allowed = tolerance_for(reference.dtype, reference.device.type)
     a, b = answer.detach().cpu().double(), reference.detach().cpu().double()
     return ~torch.isclose(a, b, rtol=allowed.relative, atol=allowed.absolute, equal_nan=equal_nan)
 
 
-def _wrong_numbers(name: str, answer: Tensor, reference: Tensor, wrong: Tensor) -> str:
+def _describe_wrong_numbers(name: str, answer: Tensor, reference: Tensor, wrong: Tensor) -> str:
     """Describe how many numbers are wrong, with the worst of them."""
     a, b = answer.detach().cpu(), reference.detach().cpu()
-    index, ordinary = _worst(a, b, wrong)
+    index, ordinary = _find_worst(a, b, wrong)
     actual, expected = texts_apart(a[tuple(index)].item(), b[tuple(index)].item())
     total, count = wrong.numel(), int(wrong.sum())
     if total == 1:
@@ -79,13 +81,13 @@ def _wrong_numbers(name: str, answer: Tensor, reference: Tensor, wrong: Tensor) 
 
 
 def _largest_error(a: Tensor, b: Tensor) -> float:
-    """Return the largest difference as a share of the largest expected number."""
+    """Return the largest difference relative to the largest expected number."""
     scale = b.double().abs().max().item()
     return (a.double() - b.double()).abs().max().item() / scale if scale else math.inf
 
 
-def _worst(a: Tensor, b: Tensor, wrong: Tensor) -> tuple[list[int], bool]:
-    """Return the index of a wrong number, and whether all are finite: a NaN, else an infinity, else the one furthest off."""
+def _find_worst(a: Tensor, b: Tensor, wrong: Tensor) -> tuple[list[int], bool]:
+    """Return the index of the worst wrong number (NaN, infinite, or furthest off), and whether all are finite."""
     for places in (wrong & a.isnan() & ~b.isnan(), wrong & ~(a.isfinite() & b.isfinite())):
         if bool(places.any()):
             return places.nonzero()[0].tolist(), False
@@ -95,16 +97,16 @@ def _worst(a: Tensor, b: Tensor, wrong: Tensor) -> tuple[list[int], bool]:
 
 
 def two_answers(first: Value, second: Value) -> str:
-    """Describe the largest difference of two answers that should agree; empty if they have no numbers to compare."""
+    """Describe the largest difference of two answers that should agree; empty if they have no comparable numbers."""
     if not isinstance(first, Tensor) or not isinstance(second, Tensor) or first.shape != second.shape or not first.ndim:
         return ""
     a, b = first.detach().cpu(), second.detach().cpu()
-    index, _ = _worst(a, b, wrong_places(a, b))
+    index, _ = _find_worst(a, b, wrong_places(a, b))
     return " (at {}: {} and {})".format(index, *texts_apart(a[tuple(index)].item(), b[tuple(index)].item()))
 
 
 def agree(answer: Tensor, reference: Tensor, *, equal_nan: bool) -> bool:
-    """Return whether two tensors of one shape agree up to rounding. Most right answers agree to the last bit."""
+    """Return whether two tensors of the same shape agree up to rounding."""
     if (answer.dtype, answer.device) == (reference.dtype, reference.device) and torch.equal(answer, reference):
         return True
     allowed = tolerance_for(reference.dtype, reference.device.type)
@@ -118,7 +120,7 @@ def agree(answer: Tensor, reference: Tensor, *, equal_nan: bool) -> bool:
     )
 
 
-def _near(answer: Value, reference: Value, *, equal_nan: bool) -> bool:
+def _are_close(answer: Value, reference: Value, *, equal_nan: bool) -> bool:
     """Return whether two Python floats are close: a formula has several right orders of operations and precisions."""
     if not isinstance(answer, float):
         return False
@@ -142,10 +144,10 @@ def unreadable(name: str, value: Value) -> str | None:
 
 
 def shape_text(value: Value) -> str:
-    """Return the shape of a tensor as text; for any other value, its type."""
+    """Return a tensor's shape as text; for any other value, its type."""
     return str(tuple(value.shape)) if isinstance(value, Tensor) else type(value).__name__
 
 
 def dtype_text(value: Tensor) -> str:
-    """Return the name of a dtype without `torch.`."""
+    """Return a tensor's dtype without ``torch.``."""
     return str(value.dtype).removeprefix("torch.")

@@ -41,7 +41,7 @@ class Case:
     training: bool = False
 
     def request(self, action: Action = "call", wrt: tuple[str, ...] = ()) -> Request:
-        """Return the request that asks a subject about this case."""
+        """Return a request to a subject about this case."""
         return Request(action=action, wrt=wrt, **vars(self))
 
     def with_arguments(self, **arguments: Value) -> Case:
@@ -49,7 +49,7 @@ class Case:
         return replace(self, arguments={**self.arguments, **arguments})
 
     def to(self, dtype: torch.dtype) -> Case:
-        """Return the case with every floating-point tensor in another precision."""
+        """Return the case with every floating-point tensor converted to another dtype."""
 
         def convert(tensor: Tensor) -> Tensor:
             return tensor.to(dtype) if tensor.is_floating_point() else tensor
@@ -57,8 +57,8 @@ class Case:
         return Case(**{**vars(self), **{name: map_value(vars(self)[name], convert) for name in _HELD}})
 
 
-def _fill(generator: torch.Generator, key: bytes) -> None:
-    """Fill a generator's whole state from a key.
+def _set_state(generator: torch.Generator, key: bytes) -> None:
+    """Set a generator's whole state from a key.
 
     `manual_seed` uses 32 bits of its number, so that somebody who knows a few bits of what is drawn can find the rest by trying all
     seeds. The state of the Mersenne Twister has 624 words of 32 bits; PyTorch stores each in 64 bits, after three fields of 8 bytes.
@@ -70,7 +70,7 @@ def _fill(generator: torch.Generator, key: bytes) -> None:
 
 
 class Draw:
-    """A stream of random inputs that depends on its key only: the same on every machine and in every order of checks.
+    """A stream of random inputs that depends only on its key: the same on every machine and in every order of checks.
 
     Args:
         key: identifies this stream (exercise, row, round, seed).
@@ -86,12 +86,12 @@ class Draw:
         digest = hashlib.sha256(name).digest()
         self._generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
         if hidden:
-            _fill(self._generator, name)
+            _set_state(self._generator, name)
         # The size at which operations are counted; students know the size in the visible questions.
         self.counting_size = 2 + digest[7] % 3 if hidden else 2
 
     def case(self, maker: Callable[[Draw], Case]) -> Case:
-        """Return a maker's case from a stream with the maker's name, which is the same in every draw with the same shared key.
+        """Return a maker's case from a stream with the maker's name, the same in every draw with the same shared key.
 
         So one answer serves all rows with the same question. A second call with the same maker gives another case.
         """
@@ -112,7 +112,7 @@ class Draw:
         return torch.randint(low, high, shape, generator=self._generator)
 
     def unseen(self, low: int, high: int) -> int:
-        """Return an integer in ``low … high - 1``: one of the lower half in visible questions, of the upper half in hidden ones.
+        """Return an integer in ``low … high - 1``: from the lower half if visible, from the upper half if hidden.
 
         So no visible question has the hidden number, and no recorded answer of that size is large enough to be cut to the hidden one.
         """
@@ -120,7 +120,7 @@ class Draw:
         return int(self.integers(*((middle, high) if self._hidden else (low, middle))))
 
     def order(self, n: int) -> list[int]:
-        """Return ``0 … n - 1`` in any order."""
+        """Return ``0 … n - 1`` in random order."""
         return torch.randperm(n, generator=self._generator).tolist()
 
     def permutation(self, n: int) -> Tensor:
@@ -131,7 +131,7 @@ class Draw:
         return order
 
     def mask(self, *shape: int) -> Tensor:
-        """Return a random boolean mask in which every row has a True and (given two keys) at least one row a False."""
+        """Return a random boolean mask: every row has a True and, given two keys, at least one row has a False."""
         mask = torch.rand(*shape, generator=self._generator) < 0.6
         mask[..., 0] |= ~mask.any(dim=-1)
         mask[..., -1] &= mask[..., :-1].any(dim=-1).logical_not() | (
@@ -143,7 +143,7 @@ class Draw:
         return mask
 
     def weights(self, module: nn.Module, scale: float = 0.5, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
-        """Return random weights for every entry of a module's state dict, biases among them, none zero."""
+        """Return random, non-zero weights for every entry of a module's state dict, including biases."""
         return {
             name: self.normal(*value.shape, scale=scale, dtype=dtype) for name, value in module.state_dict().items()
         }

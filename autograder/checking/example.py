@@ -1,4 +1,4 @@
-"""Describe one failing question: inputs, actual and expected results.
+"""Describe one failing test case: inputs, actual and expected results.
 
 For a tensor or a list, it shows the first wrong row along the last axis beside the corresponding rows of the inputs. Long rows are
 truncated around the first difference; carets mark differences.
@@ -43,7 +43,7 @@ def example(
     expected: Sequence[Observation],
     options: Mapping[str, Value],
 ) -> str:
-    """Return the first wrong answer with its request and the expected answer; empty if there is nothing to show.
+    """Describe the first wrong answer with its request and the expected answer; empty if nothing can be shown.
 
     Args:
         judge: the judge that found it wrong.
@@ -56,13 +56,13 @@ def example(
         if request.action not in ("call", "gradients") or answer.unfinished:
             continue
         lines = (
-            _about_errors(answer, reference)
+            _error_lines(answer, reference)
             if answer.error or reference.error
-            else _about_results(judge, request, answer, reference, options)
+            else _result_lines(judge, request, answer, reference, options)
         )
         if lines:
             first, *others = lines
-            return "\n".join([f"{_described_request(request)}: {first}", *others])
+            return "\n".join([f"{_describe_request(request)}: {first}", *others])
     return ""
 
 
@@ -73,8 +73,8 @@ def which_case(requests: Sequence[Request], request: Request) -> str:
         requests: the row's requests, of visible questions only.
         request: one of them.
     """
-    cases = list({tuple(_inputs(request).items()): None for request in requests})
-    this = tuple(_inputs(request).items())
+    cases = list({tuple(_input_texts(request).items()): None for request in requests})
+    this = tuple(_input_texts(request).items())
     if len(cases) < 2 or this not in cases:
         return ""
     others = [dict(case) for case in cases if case != this]
@@ -89,23 +89,23 @@ def which_case(requests: Sequence[Request], request: Request) -> str:
     return f"for {', '.join(parts)}: " if parts else f"in case {cases.index(this) + 1} of {len(cases)}: "
 
 
-def _inputs(request: Request) -> dict[str, str]:
-    return {name: _argument(value) for name, value in {**(request.init or {}), **request.arguments}.items()}
+def _input_texts(request: Request) -> dict[str, str]:
+    return {name: _argument_text(value) for name, value in {**(request.init or {}), **request.arguments}.items()}
 
 
-def _described_request(request: Request) -> str:
-    texts = [f"{name} = {text}" for name, text in _inputs(request).items()]
+def _describe_request(request: Request) -> str:
+    texts = [f"{name} = {text}" for name, text in _input_texts(request).items()]
     texts += [f"{name} = a {prop['kind']}" for name, prop in (request.props or {}).items() if "kind" in prop]
     return f"for {', '.join(texts)}" if texts else "without arguments"
 
 
-def _argument(value: Value) -> str:
+def _argument_text(value: Value) -> str:
     text = format_value(value)
     is_usual = not isinstance(value, Tensor) or value.dtype == torch.float32
     return text if is_usual or value.numel() <= MOST_NUMBERS else f"{text} of {dtype_text(value)}"
 
 
-def _about_errors(answer: Observation, reference: Observation) -> list[str]:
+def _error_lines(answer: Observation, reference: Observation) -> list[str]:
     raised, asked_for = ((one.error or "").partition(":")[0] for one in (answer, reference))
     if raised == asked_for:
         return []
@@ -114,14 +114,14 @@ def _about_errors(answer: Observation, reference: Observation) -> list[str]:
     return [f"it raised {raised}, expected {f'a {asked_for}' if asked_for else 'a result'}"]
 
 
-def _about_results(
+def _result_lines(
     judge: str, request: Request, answer: Observation, reference: Observation, options: Mapping[str, Value]
 ) -> list[str]:
     if judge == "answers":
         return []
     fields = options.get("fields", {})
     if set(answer.outputs) != set(reference.outputs):
-        return _first_other_list(answer, reference, fields) or [other_items(answer, reference, fields)]
+        return _find_differing_list(answer, reference, fields) or [other_items(answer, reference, fields)]
     names = options["outputs"] if judge == "matches_part" else list(reference.outputs)
     for name in names:
         actual, expected, label = answer.outputs[name], reference.outputs[name], result_name(name, fields)
@@ -133,16 +133,16 @@ def _about_results(
         message = difference(label, actual, expected)
         if message is None:
             continue
-        if _are_rows(actual, expected):
+        if _are_comparable_tensors(actual, expected):
             return _tensor_rows(label, request, actual, expected)
-        if _are_lines(actual, expected):
+        if _are_integer_vectors(actual, expected):
             return _side_by_side(label, actual.tolist(), expected.tolist())
         parent = name[: len(name) - len(steps(name)[-1])] if steps(name) else ""
         return (_list_rows(parent, answer, reference) if parent and not fields else []) or [message]
     return []
 
 
-def _are_rows(actual: Value, expected: Value) -> bool:
+def _are_comparable_tensors(actual: Value, expected: Value) -> bool:
     """Return whether two values are tensors whose numbers can be shown side by side."""
     return (
         isinstance(actual, Tensor)
@@ -172,7 +172,7 @@ def _window(first: int, length: int) -> slice:
 
 
 def _tensor_rows(label: str, request: Request, actual: Tensor, expected: Tensor) -> list[str]:
-    """Return the first wrong row of a tensor, with the input rows of the same index."""
+    """Return lines with the first wrong row of a tensor, and the input rows of the same index."""
     a, b = actual.detach().cpu(), expected.detach().cpu()
     wrong = wrong_places(a, b)
     *row, column = wrong.nonzero()[0].tolist()
@@ -187,11 +187,11 @@ def _tensor_rows(label: str, request: Request, actual: Tensor, expected: Tensor)
     lines = _input_rows(request, index, b.shape, shown)
     lines += [_Line("yours", [text[0] for text in texts], *cut), _Line("expected", [text[1] for text in texts], *cut)]
     position = ", ".join([*map(str, row), *([f"{shown.start}:{shown.stop}"] if any(cut) else [])])
-    return [f"{label} at [{position}]" if position else label, *_table(lines, differs)]
+    return [f"{label} at [{position}]" if position else label, *_align(lines, differs)]
 
 
 def _input_rows(request: Request, index: tuple[int, ...], shape: Sequence[int], shown: slice) -> list[_Line]:
-    """Return the rows at an index of the inputs that have the leading axes of a result and are too large to be shown whole."""
+    """Return input rows at an index, for inputs with a result's leading axes that are too large to show whole."""
     lines = []
     for name, value in {**(request.init or {}), **request.arguments}.items():
         if not isinstance(value, Tensor) or value.numel() <= MOST_NUMBERS or not index:
@@ -207,16 +207,16 @@ def _input_rows(request: Request, index: tuple[int, ...], shape: Sequence[int], 
     return lines[:_MOST_INPUTS]
 
 
-def _are_lines(actual: Value, expected: Value) -> bool:
-    """Return whether two values are one-dimensional integer tensors of different lengths."""
+def _are_integer_vectors(actual: Value, expected: Value) -> bool:
+    """Return whether two values are one-dimensional integer tensors."""
     return all(
         isinstance(value, Tensor) and value.ndim == 1 and not unreadable("", value) and value.dtype in _WHOLE
         for value in (actual, expected)
     )
 
 
-def _first_other_list(answer: Observation, reference: Observation, fields: Mapping[str, str]) -> list[str]:
-    """Return the first plain list within a result that differs, with its first difference; empty if none does."""
+def _find_differing_list(answer: Observation, reference: Observation, fields: Mapping[str, str]) -> list[str]:
+    """Return lines with the first differing list within a result, around its first difference; else empty."""
     parents: dict[str, None] = {"output": None} if not fields else {}
     for name in (*reference.outputs, *answer.outputs):
         indices = steps(name)
@@ -229,14 +229,14 @@ def _first_other_list(answer: Observation, reference: Observation, fields: Mappi
 
 def _list_rows(parent: str, answer: Observation, reference: Observation, fewest: int = _FEW) -> list[str]:
     """Return two lists of texts or Python numbers around their first difference; empty for short or other lists."""
-    actual, expected = _items(parent, answer), _items(parent, reference)
+    actual, expected = _list_items(parent, answer), _list_items(parent, reference)
     if not actual or not expected or max(len(actual), len(expected)) <= fewest:
         return []
     return _side_by_side(result_name(parent), actual, expected)
 
 
 def _side_by_side(label: str, actual: Sequence[Value], expected: Sequence[Value]) -> list[str]:
-    """Return two lists around their first difference; empty if they are equal."""
+    """Return lines with two lists around their first difference; empty if they are equal."""
     length = max(len(actual), len(expected))
     pairs = [[items[i] if i < len(items) else _ABSENT for items in (actual, expected)] for i in range(length)]
     differs = [difference("", a, b) is not None for a, b in pairs]
@@ -244,19 +244,19 @@ def _side_by_side(label: str, actual: Sequence[Value], expected: Sequence[Value]
         return []
     shown = _window(differs.index(True), length)
     cut = shown.start > 0, shown.stop < length
-    texts = [_entries(a, b, differ=differ) for (a, b), differ in zip(pairs[shown], differs[shown], strict=True)]
+    texts = [_entry_texts(a, b, differ=differ) for (a, b), differ in zip(pairs[shown], differs[shown], strict=True)]
     lines = [_Line("yours", [text[0] for text in texts], *cut), _Line("expected", [text[1] for text in texts], *cut)]
     position = f" at [{shown.start}:{shown.stop}]" if any(cut) else ""
-    return [f"{label}{position}", *_table(lines, differs[shown])]
+    return [f"{label}{position}", *_align(lines, differs[shown])]
 
 
-def _entries(actual: Value, expected: Value, *, differ: bool) -> tuple[str, str]:
+def _entry_texts(actual: Value, expected: Value, *, differ: bool) -> tuple[str, str]:
     if actual is _ABSENT or expected is _ABSENT or not differ:
         return tuple("(end)" if item is _ABSENT else format_value(item) for item in (actual, expected))  # type: ignore[return-value]
     return texts_apart(actual, expected)
 
 
-def _items(parent: str, observation: Observation) -> list[Value] | None:
+def _list_items(parent: str, observation: Observation) -> list[Value] | None:
     """Return the items of a list under a name; None if an item is a tensor or a list."""
     depth = len(steps(parent))
     under = {name: value for name, value in observation.outputs.items() if name.startswith(f"{parent}[")}
@@ -264,8 +264,8 @@ def _items(parent: str, observation: Observation) -> list[Value] | None:
     return list(under.values()) if flat else None
 
 
-def _table(lines: Sequence[_Line], differs: Sequence[bool]) -> list[str]:
-    """Return lines with their entries in columns, and carets under the differences of the last two."""
+def _align(lines: Sequence[_Line], differs: Sequence[bool]) -> list[str]:
+    """Align lines in columns, with carets under the differences of the last two lines."""
     head = max(len(line.head) for line in lines)
     columns = max(len(line.entries) for line in lines)
     widths = [max((len(line.entries[i]) for line in lines if i < len(line.entries)), default=0) for i in range(columns)]

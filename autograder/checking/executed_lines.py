@@ -30,7 +30,7 @@ _UNCOUNTED = (*_LIBRARIES, _OWN, "<frozen ")
 
 
 class LineCounter:
-    """Counts executed lines of code outside libraries, while it is active.
+    """Counts executed lines of code outside libraries while it is active.
 
     A line counts each time it is executed; a comprehension, once for each item.
     """
@@ -38,7 +38,7 @@ class LineCounter:
     def __init__(self) -> None:
         self._lines = 0
         self._before: tuple[Any, Any] = (None, None)
-        self._trace: Callable[..., Any] = self._called
+        self._trace: Callable[..., Any] = self._trace_call
         self.hidden = False
 
     def __enter__(self) -> Self:
@@ -57,13 +57,13 @@ class LineCounter:
         """The number of executed lines, or ``HIDDEN`` if the code switched the counting off."""
         return HIDDEN if self.hidden else self._lines
 
-    def _called(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
+    def _trace_call(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
         caller = frame.f_back
         if frame.f_code.co_filename == "<string>" and caller is not None:
             frame = caller  # generated code belongs to its caller
-        return None if frame.f_code.co_filename.startswith(_UNCOUNTED) else self._line
+        return None if frame.f_code.co_filename.startswith(_UNCOUNTED) else self._trace_line
 
-    def _line(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
+    def _trace_line(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
         if event == "line":
             self._lines += 1
-        return self._line
+        return self._trace_line

@@ -33,7 +33,7 @@ BANDS: Mapping[str, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class Misconception:
-    """A mistake that students really make: the wrong code, and its explanation."""
+    """A known mistake of students: its code and its explanation."""
 
     name: str  # short name, unique within the exercise
     # one or two sentences for the student: what is wrong and why it matters, without code of the answer
@@ -88,7 +88,7 @@ class Exercise:
         return float(sum(aspect.points for aspect in self.rows))
 
     def sheet(self, *, hidden: bool = False, seed: int = 0, device: str = "cpu") -> Sheet:
-        """Return the question sheet for a seed, with the reference's answers. The same arguments give the same sheet.
+        """Return the sheet of test cases for a seed, with the reference's answers, deterministically.
 
         On the sheet of visible questions the seed affects the rules only.
         """
@@ -100,17 +100,19 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
     if seed and not hidden:
         # The visible questions are the same with every seed, and so are all answers to them.
         with neutral():
-            changed = [_on(rule, device) for rule in _rules(exercise, seed)]
+            changed = [_move_to_device(rule, device) for rule in _rule_probes(exercise, seed)]
         return _sheet(exercise, False, 0, device).with_rules(changed)
     plain = _sheet(exercise, False, seed, device) if hidden else None
     with neutral():
-        questions = [_questions(exercise.name, aspect, hidden, seed) for aspect in exercise.rows]
+        questions = [_row_probes(exercise.name, aspect, hidden, seed) for aspect in exercise.rows]
         fields = _fields(exercise.reference)
-        probes = [[_with_fields(_on(probe, device), fields) for probe in requested] for requested in questions]
+        probes = [
+            [_add_fields(_move_to_device(probe, device), fields) for probe in requested] for requested in questions
+        ]
         answers = ask(LocalSubject(exercise.reference), probes)
-        rules = plain.rules if plain else [_on(rule, device) for rule in _rules(exercise, seed)]
+        rules = plain.rules if plain else [_move_to_device(rule, device) for rule in _rule_probes(exercise, seed)]
     remaining = iter(
-        _without_the_way([observations for of_aspect in answers for observations in of_aspect], counts=False)
+        _reduce_to_compared_fields([observations for of_aspect in answers for observations in of_aspect], counts=False)
     )
     sections = []
     for number, (aspect, requested) in enumerate(zip(exercise.rows, probes, strict=True)):
@@ -131,11 +133,11 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
             return LocalSubject(remaining.wrong)
         except Exception as error:
             warnings.warn(f"the known mistake {remaining.name!r} of {exercise.name} is left out: {error}", stacklevel=2)
-            return _Unusable()
+            return _UnusableSubject()
 
     def ask_mistake(mistake: int, section: int, probe: int) -> Sequence[Observation]:
         observations = ask(subject(mistake), [[sections[section].probes[probe]]])[0]
-        return _without_the_way(observations, counts=True)[0]
+        return _reduce_to_compared_fields(observations, counts=True)[0]
 
     return Sheet(
         exercise=exercise.name,
@@ -151,8 +153,8 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
     )
 
 
-class _Unusable:
-    """A subject for a known mistake whose edit no longer fits the reference: no answer equals its answers."""
+class _UnusableSubject:
+    """A subject for a known mistake whose edit no longer fits the reference: its answers equal no other answer."""
 
     def observe(self, request: Request) -> Observation:
         return Observation(error="UnusableMistake")
@@ -163,8 +165,8 @@ class _Unusable:
         return [[self.observe(request) for request in group] for group in groups]
 
 
-def _without_the_way(answers: Answers, *, counts: bool) -> Answers:
-    """Keep only what the judges compare: results, error types and misfitting weights. Operation counts would reveal the solution.
+def _reduce_to_compared_fields(answers: Answers, *, counts: bool) -> Answers:
+    """Keep the fields that the judges compare: results, error types and misfitting weights.
 
     Args:
         answers: the observations; an observation that several rows share stays one.
@@ -185,8 +187,8 @@ def _without_the_way(answers: Answers, *, counts: bool) -> Answers:
     return [[reduced[id(observation)] for observation in observations] for observations in answers]
 
 
-def _questions(exercise: str, aspect: Row, hidden: bool, seed: int) -> list[Probe]:
-    """Return the visible or the hidden questions of a row."""
+def _row_probes(exercise: str, aspect: Row, hidden: bool, seed: int) -> list[Probe]:
+    """Return the visible or the hidden test cases of a row."""
     rounds: list[tuple[object, ...]] = [("visible", 0)]
     if hidden:
         rounds = [("hidden", seed, i) for i in range(HIDDEN_ROUNDS)]
@@ -195,7 +197,7 @@ def _questions(exercise: str, aspect: Row, hidden: bool, seed: int) -> list[Prob
 
 
 def _fields(reference: Callable[..., Any]) -> dict[str, str]:
-    """Return the field names of a named tuple, by the names of its items in an observation."""
+    """Return the field names of a named-tuple result, by the names of its items in an observation."""
     try:
         result = get_type_hints(reference).get("return")
     except (NameError, TypeError):
@@ -203,12 +205,12 @@ def _fields(reference: Callable[..., Any]) -> dict[str, str]:
     return {f"output[{index}]": name for index, name in enumerate(getattr(result, "_fields", ()))}
 
 
-def _with_fields(probe: Probe, fields: Mapping[str, str]) -> Probe:
+def _add_fields(probe: Probe, fields: Mapping[str, str]) -> Probe:
     return replace(probe, options={**probe.options, "fields": fields}) if fields else probe
 
 
-def _rules(exercise: Exercise, seed: int) -> list[Probe]:
-    """Return the rules' probes. Without forbidden functions they use the first row's questions, to find stubs and borrowed solutions."""
+def _rule_probes(exercise: Exercise, seed: int) -> list[Probe]:
+    """Return the rules' probes, on the rule cases or on the first row's test cases."""
     draw, case = Draw(exercise.name, "rules", seed), exercise.rule_case
     if case is None:
         groups: list[tuple[Request, ...]] = [exercise.rows[0].probes(draw)[0].requests]
@@ -217,6 +219,6 @@ def _rules(exercise: Exercise, seed: int) -> list[Probe]:
     return [Probe(requests, "free_of", {"names": list(exercise.forbidden)}) for requests in groups]
 
 
-def _on(probe: Probe, device: str) -> Probe:
+def _move_to_device(probe: Probe, device: str) -> Probe:
     requests = tuple(request.map_tensors(lambda tensor: tensor.to(device)) for request in probe.requests)
     return Probe(requests, probe.judge, probe.options)

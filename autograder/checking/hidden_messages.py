@@ -1,4 +1,4 @@
-"""Define the messages about hidden questions, which say only that an answer is wrong.
+"""Define the messages about hidden test cases, which state only that an answer is wrong.
 
 Student code sees the hidden questions while it answers them. Any part of a message that it could influence (the kind of a mistake, a text,
 a count) could reveal a question, and parts of the right answer would let students fill a table instead of writing a formula.
@@ -32,7 +32,7 @@ FORBIDDEN = "at a hidden question it calls a function that this exercise asks yo
 
 
 def told_kind(name: str) -> str:
-    """Return the public name of an exception in a cell below a test: the grader's name for a limit, else only "an exception".
+    """Return the public name of an exception in a cell below a test: a limit's name, or "an exception".
 
     Python alone has a hundred types of exceptions. A solution could encode the questions that it sees in the types that it raises.
     """

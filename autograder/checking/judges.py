@@ -26,12 +26,12 @@ Judge: TypeAlias = Callable[[Observations, Observations, Mapping[str, Value]], s
 
 
 def matches(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Every output has the expected name, shape and values; with the option ``single``, up to rounding in single precision."""
+    """Judge that every output has the expected name, shape and values, in single precision with ``single``."""
     if options.get("single"):
-        observed, expected = ([_in_single_precision(each) for each in side] for side in (observed, expected))
+        observed, expected = ([_to_single_precision(each) for each in side] for side in (observed, expected))
     for answer, reference in zip(observed, expected, strict=True):
         fields = _fields(options)
-        problem = _structure(answer, reference, fields) or next(
+        problem = _find_structural_difference(answer, reference, fields) or next(
             (
                 p
                 for name, value in reference.outputs.items()
@@ -45,9 +45,9 @@ def matches(observed: Observations, expected: Observations, options: Mapping[str
 
 
 def finite(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """No output has a NaN or an infinite number; what else it holds is not looked at."""
+    """Judge that no output has NaN or infinite numbers; its other numbers are ignored."""
     for answer, reference in zip(observed, expected, strict=True):
-        if problem := _structure(answer, reference):
+        if problem := _find_structural_difference(answer, reference):
             return problem
         for name, value in answer.outputs.items():
             if isinstance(value, Tensor) and not bool(value.isfinite().all()):
@@ -58,9 +58,9 @@ def finite(observed: Observations, expected: Observations, options: Mapping[str,
 
 
 def matches_part(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """The outputs in the option ``outputs`` have the expected shape and values; the others need only be there."""
+    """Judge that the outputs in the option ``outputs`` have the expected shape and values; others need only exist."""
     for answer, reference in zip(observed, expected, strict=True):
-        if problem := _other_containers(answer, reference, _fields(options)):
+        if problem := _find_other_container(answer, reference, _fields(options)):
             return problem
         for name in options["outputs"]:
             label = result_name(name, _fields(options))
@@ -70,14 +70,14 @@ def matches_part(observed: Observations, expected: Observations, options: Mappin
 
 
 def answers(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """It answers what should be answered and refuses what should be refused (see :func:`judge`), whatever the answers are."""
+    """Accept any answer: :func:`judge` has checked that an error is raised exactly where it should be."""
     return None
 
 
 def shapes(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Every output has the expected name, shape and dtype; values are not looked at."""
+    """Judge that every output has the expected name, shape and dtype; values are ignored."""
     for answer, reference in zip(observed, expected, strict=True):
-        if problem := _structure(answer, reference, _fields(options)):
+        if problem := _find_structural_difference(answer, reference, _fields(options)):
             return problem
         for name, value in reference.outputs.items():
             other = answer.outputs[name]
@@ -88,8 +88,8 @@ def shapes(observed: Observations, expected: Observations, options: Mapping[str,
 
 
 def unmutated(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """No argument was changed in place, by a call that returned what it should."""
-    if problem := _kinds(observed, expected):
+    """Judge that no argument was changed in place by a call that returned the right kinds of outputs."""
+    if problem := _find_missing_tensor(observed, expected):
         return problem
     changed = [name for observation in observed for name in observation.mutated]
     names = list(dict.fromkeys(changed))
@@ -97,10 +97,10 @@ def unmutated(observed: Observations, expected: Observations, options: Mapping[s
 
 
 def spread(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Every output varies as much along the axis ``dim`` as expected, up to a factor of ``within``: for weights drawn at random."""
+    """Judge that every output's spread along ``dim`` is the expected one up to a factor, for randomly drawn weights."""
     within = options.get("within", 1.25)
     for answer, reference in zip(observed, expected, strict=True):
-        if problem := _structure(answer, reference):
+        if problem := _find_structural_difference(answer, reference):
             return problem
         for name, value in reference.outputs.items():
             drawn, required = (
@@ -113,8 +113,8 @@ def spread(observed: Observations, expected: Observations, options: Mapping[str,
 
 
 def detached(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """No gradient can flow back from a result: it does not keep alive all that it was computed from."""
-    if problem := _kinds(observed, expected):
+    """Judge that no result is attached to the autograd graph, which would keep earlier steps in memory."""
+    if problem := _find_missing_tensor(observed, expected):
         return problem
     names = list(dict.fromkeys(result_name(name) for observation in observed for name in observation.attached))
     if not names:
@@ -123,14 +123,14 @@ def detached(observed: Observations, expected: Observations, options: Mapping[st
 
 
 def reaches(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """The model that was trained is good: on ``inputs`` the loss is at most ``loss``, and at least a share ``right`` of ``targets`` is met.
+    """Judge a trained model: its loss on ``inputs`` is at most ``loss``, and a fraction ``right`` is classified right.
 
     The model is built here from the weights that were left, as ``kind`` and ``init`` say, so nothing is taken on trust.
     """
     for answer, reference in zip(observed, expected, strict=True):
         weights = {name: value for name, value in reference.outputs.items() if name.startswith("model.")}
         held = Observation(outputs={name: answer.outputs[name] for name in weights if name in answer.outputs})
-        if problem := _structure(held, Observation(outputs=weights)):
+        if problem := _find_structural_difference(held, Observation(outputs=weights)):
             return problem
         state = {name.removeprefix("model."): value.cpu() for name, value in held.outputs.items()}
         model = build({"model": {"kind": options["kind"], "init": options["init"], "state": state}})["model"].eval()
@@ -148,8 +148,8 @@ def reaches(observed: Observations, expected: Observations, options: Mapping[str
 
 
 def related(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """The outputs of two requests agree where the option ``views`` looks: a list of steps for each of the two."""
-    if problem := _kinds(observed, expected):
+    """Judge that the outputs of two requests agree in the ``views``, a list of steps for each of them."""
+    if problem := _find_missing_tensor(observed, expected):
         return problem
     first, second = observed
     for name, value in first.outputs.items():
@@ -165,11 +165,11 @@ def related(observed: Observations, expected: Observations, options: Mapping[str
 
 
 def same_operations(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Neither the number of dispatched operations nor that of executed lines grows with the size of the input.
+    """Judge that the numbers of dispatched operations and executed lines do not grow with the input's size.
 
     Lines grow by the option ``lines`` or more where there is a loop.
     """
-    if problem := _kinds(observed, expected):
+    if problem := _find_missing_tensor(observed, expected):
         return problem
     small, large = (observation.operations or 0 for observation in observed)
     if large > small * 1.2 + 2:
@@ -185,8 +185,8 @@ def same_operations(observed: Observations, expected: Observations, options: Map
 
 
 def small_tensors(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """No operation makes a tensor of more than ``limit`` elements."""
-    if problem := _kinds(observed, expected):
+    """Judge that no operation makes a tensor of more than ``limit`` elements."""
+    if problem := _find_missing_tensor(observed, expected):
         return problem
     largest = max(observation.largest or 0 for observation in observed)
     if largest > options["limit"]:
@@ -195,7 +195,7 @@ def small_tensors(observed: Observations, expected: Observations, options: Mappi
 
 
 def free_of(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """None of the functions in the option ``names`` was called."""
+    """Judge that none of the functions in the option ``names`` was called."""
     used = sorted({name for observation in observed for name in observation.functions} & set(options["names"]))
     # The student did not write PyTorch's internal calls.
     written = [name for name in used if not name.startswith("_")] or used
@@ -223,14 +223,14 @@ JUDGES: dict[str, Judge] = {
 
 
 def judge(name: str, observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Apply a judge by name; an exception in any observation is a failure whatever the judge."""
+    """Apply a judge by name; an unexpected exception, or a missing one, is a failure for every judge."""
     for answer, reference in zip(observed, expected, strict=True):
         if answer.error is not None and reference.error is None:
-            return NOT_WRITTEN if answer.unfinished else _failure(answer)
+            return NOT_WRITTEN if answer.unfinished else _describe_failure(answer)
         if answer.error is None and reference.error is not None:
-            return f"it accepts wrong input, expected a {_kind(reference)}"
-        if answer.error is not None and reference.error is not None and _kind(answer) != _kind(reference):
-            return f"{_failure(answer).rstrip('.')}; expected a {_kind(reference)}"
+            return f"it accepts wrong input, expected a {_error_kind(reference)}"
+        if answer.error is not None and reference.error is not None and _error_kind(answer) != _error_kind(reference):
+            return f"{_describe_failure(answer).rstrip('.')}; expected a {_error_kind(reference)}"
     try:
         return JUDGES[name](observed, expected, options)
     except Exception as error:  # what a student returns may be made to break a comparison
@@ -244,13 +244,15 @@ def concerns_numbers(name: str, requests: Sequence[Request], observed: Observati
     if name in ("matches", "matches_part", "shapes"):
         return all(request.action != "attributes" for request in requests)
     try:
-        return any(_structure(answer, reference) for answer, reference in zip(observed, expected, strict=True))
+        return any(
+            _find_structural_difference(answer, reference) for answer, reference in zip(observed, expected, strict=True)
+        )
     except Exception:  # what a student returns may be made to break a comparison
         return True
 
 
 def look(value: Value, steps: Sequence[Sequence[Value]]) -> Value:
-    """Follow a view: a list of steps ``("narrow", dim, start, length)``."""
+    """Return the part of a tensor that a view selects, a list of steps ``("narrow", dim, start, length)``."""
     if not isinstance(value, Tensor):
         return value
     for kind, dim, *rest in steps:
@@ -263,7 +265,7 @@ def look(value: Value, steps: Sequence[Sequence[Value]]) -> Value:
 def same_answer(
     a: Observation, b: Observation, *, damage: bool = False, hold: bool = False, refusal: bool = False
 ) -> bool:
-    """Return whether two subjects gave the same answer to a request. NaN equals NaN, so that mistakes that produce NaN are recognised.
+    """Return whether two subjects gave the same answer to a request; NaN equals NaN.
 
     Numbers of different dtypes differ: an answer with errors in the last digits of float64 is not one that was computed in float32.
     Misfitting weights are equal if they misfit in the same way.
@@ -276,11 +278,11 @@ def same_answer(
         refusal: compare whether they raised, and the type of error, instead of results.
     """
     if refusal:
-        return _kind(a) == _kind(b)
+        return _error_kind(a) == _error_kind(b)
     if (a.error is None) != (b.error is None):
         return False
     if a.error is not None:
-        return a.error == b.error if has_other_weights(a) else _kind(a) == _kind(b)
+        return a.error == b.error if has_other_weights(a) else _error_kind(a) == _error_kind(b)
     if damage:
         return a.mutated == b.mutated
     if hold:
@@ -305,7 +307,7 @@ def glance(
         refusal: as for :func:`same_answer`.
     """
     if observation.error is not None or refusal:
-        return hash(("error", _kind(observation))), math.nan
+        return hash(("error", _error_kind(observation))), math.nan
     if damage or hold:
         return hash(observation.mutated if damage else observation.attached), math.nan
     try:
@@ -353,7 +355,7 @@ def alike_at_a_glance(
 
 
 def _first_numbers(observation: Observation) -> Tensor | None:
-    """Return the first readable floating-point result."""
+    """Return the first readable floating-point result; None without one."""
     for _, value in sorted(observation.outputs.items()):
         if isinstance(value, Tensor) and not unreadable("", value) and value.is_floating_point() and value.numel():
             return value
@@ -361,23 +363,23 @@ def _first_numbers(observation: Observation) -> Tensor | None:
 
 
 def has_other_weights(observation: Observation) -> bool:
-    """Return whether an observation failed because of other names or shapes of weights; then its text describes them."""
-    return _kind(observation) == WeightsError.__name__
+    """Return whether an observation failed because of wrong names or shapes of weights."""
+    return _error_kind(observation) == WeightsError.__name__
 
 
-def _failure(observation: Observation) -> str:
+def _describe_failure(observation: Observation) -> str:
     """Describe an observation's error; limits are not described as exceptions of the code."""
     kind, _, text = (observation.error or "").partition(": ")
     own_words = (WrongResultError.__name__, WeightsError.__name__)
     return text if kind in own_words else f"it raised {observation.error}"
 
 
-def _kind(observation: Observation) -> str:
+def _error_kind(observation: Observation) -> str:
     return (observation.error or "").partition(":")[0]
 
 
-def _kinds(observed: Observations, expected: Observations) -> str | None:
-    """Describe a missing tensor (or shape): code without a result must not pass a row about how the result is computed."""
+def _find_missing_tensor(observed: Observations, expected: Observations) -> str | None:
+    """Describe a missing tensor or shape: code without a result must not pass a row about its computation."""
     for answer, reference in zip(observed, expected, strict=True):
         if set(answer.outputs) != set(reference.outputs):
             return other_items(answer, reference, {})
@@ -388,8 +390,10 @@ def _kinds(observed: Observations, expected: Observations) -> str | None:
     return None
 
 
-def _structure(answer: Observation, reference: Observation, fields: Mapping[str, str] | None = None) -> str | None:
-    if problem := _other_containers(answer, reference, fields or {}):
+def _find_structural_difference(
+    answer: Observation, reference: Observation, fields: Mapping[str, str] | None = None
+) -> str | None:
+    if problem := _find_other_container(answer, reference, fields or {}):
         return problem
     for name, value in reference.outputs.items():
         other, label = answer.outputs[name], result_name(name, fields)
@@ -402,7 +406,7 @@ def _structure(answer: Observation, reference: Observation, fields: Mapping[str,
     return None
 
 
-def _in_single_precision(observation: Observation) -> Observation:
+def _to_single_precision(observation: Observation) -> Observation:
     outputs = {
         name: value.float() if isinstance(value, Tensor) and value.dtype == torch.float64 else value
         for name, value in observation.outputs.items()
@@ -411,7 +415,7 @@ def _in_single_precision(observation: Observation) -> Observation:
 
 
 def _fields(options: Mapping[str, Value]) -> Mapping[str, str]:
-    """Return the fields of a result that is a named tuple, by the names of its items in an observation."""
+    """Return the field names of a named-tuple result, by the names of its items in an observation."""
     fields: Mapping[str, str] = options.get("fields", {})
     return fields
 
@@ -429,8 +433,8 @@ def _is_same(answer: Value, reference: Value) -> bool:
     return agree(answer, reference, equal_nan=True)
 
 
-def _other_containers(answer: Observation, reference: Observation, fields: Mapping[str, str]) -> str | None:
-    """Describe the parts in which a result differs from the expected structure, or a container of another kind."""
+def _find_other_container(answer: Observation, reference: Observation, fields: Mapping[str, str]) -> str | None:
+    """Describe how a result's structure or container differs from the expected one; None if it does not."""
     if set(answer.outputs) != set(reference.outputs):
         return other_items(answer, reference, fields)
     if set(answer.containers) == set(reference.containers):

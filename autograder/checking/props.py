@@ -1,4 +1,4 @@
-"""Build fixtures for exercises: small models, optimisers and generators, which a request names and the subject's process builds.
+"""Build fixtures for exercises (small models, optimisers, generators) that a request names, in the subject's process.
 
 Callables do not cross between a check and its subject, so a function that takes a model gets one from its own process. The check compares
 results, and the model's weights afterwards.
@@ -32,7 +32,7 @@ class TokenTable(nn.Module):
         self.logits = nn.Parameter(torch.zeros(places, vocab_size, vocab_size))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return the logits of the token after each place.
+        """Return the logits of the token that follows each position.
 
         Args:
             tokens: integers, (B, T).
@@ -45,7 +45,7 @@ class TokenTable(nn.Module):
 
 
 class Perceptron(nn.Module):
-    """Two linear layers with a hyperbolic tangent between them: the smallest model worth training.
+    """Two linear layers with a hyperbolic tangent between them.
 
     Args:
         inputs: width of an input.
@@ -125,7 +125,7 @@ class RecallingModel(nn.Module):
 
 
 class GradientDescent(torch.optim.Optimizer):
-    """Gradient descent that takes the steps of ``torch.optim.SGD``.
+    """Gradient descent with the steps of ``torch.optim.SGD``.
 
     PyTorch's own makes PyTorch import its compiler, in its constructor and at its first step, which takes longer than most checks. So the
     constructor of the base class is not called: what it would set up is set up here.
@@ -159,7 +159,7 @@ class GradientDescent(torch.optim.Optimizer):
                     parameter.grad.detach_().zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change every parameter that has a gradient.
+        """Update every parameter that has a gradient.
 
         Args:
             closure: computes the loss and its gradients once more, before the step.
@@ -184,7 +184,7 @@ class GradientDescent(torch.optim.Optimizer):
 
 
 class AdaptiveMoments(GradientDescent):
-    """Adam that takes the steps of ``torch.optim.Adam``.
+    """Adam with the steps of ``torch.optim.Adam``.
 
     Args:
         params: the parameters to change, or groups of them.
@@ -212,7 +212,7 @@ class AdaptiveMoments(GradientDescent):
 
 
 class Rates:
-    """A schedule of learning rates: called with the number of a step, it gives the rate of that step.
+    """A learning-rate schedule: a callable from the number of a step to its rate.
 
     Args:
         rates: the rates of the steps 1, 2, 3 …; the last one is that of all later steps, too.
@@ -222,7 +222,7 @@ class Rates:
         self._rates = tuple(rates)
 
     def __call__(self, step: int) -> float:
-        """Return the rate of a step.
+        """Return the learning rate of a step.
 
         Raises:
             ValueError: if there is no such step.

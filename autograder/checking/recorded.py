@@ -1,4 +1,4 @@
-"""Check without the reference: write and read question sheets with recorded answers.
+"""Check without the reference: write and read sheets of test cases with recorded answers.
 
 A student build carries one file per exercise: inputs, expected outputs, and what the known mistakes answer. It holds numbers and
 sentences only, never code, so the diagnoses work on a student's machine and the solutions stay where they are.
@@ -59,7 +59,7 @@ def check(
     name = getattr(candidate, "__name__", type(candidate).__name__)
     path = FOLDER / f"{name}.safetensors"
     if not path.is_file():
-        chapters = {file.stem: _chapter(file) for file in sorted(FOLDER.glob("*.safetensors"))}
+        chapters = {file.stem: _read_chapter(file) for file in sorted(FOLDER.glob("*.safetensors"))}
         latest = max(chapters.values(), default="")
         names = [stem for stem, chapter in chapters.items() if chapter == latest]
         raise LookupError(no_exercise(candidate, names, list(chapters)))
@@ -73,7 +73,7 @@ def _has_right_numbers(candidate: Any) -> bool | None:
     return has_right_numbers(_load(path), LocalSubject(candidate)) if path.is_file() else None
 
 
-def _chapter(path: Path) -> str:
+def _read_chapter(path: Path) -> str:
     """Return the chapter of a recorded sheet from its first bytes, because reading the whole file is slow."""
     with path.open("rb") as file:
         match = _CHAPTER.search(file.read(_HEAD))
@@ -86,7 +86,7 @@ def _load(path: Path) -> Sheet:
 
 
 def write_sheet(sheet: Sheet, path: Path) -> None:
-    """Write a question sheet with all its answers to a safetensors file. The same sheet gives the same bytes."""
+    """Write a sheet with all its answers to a safetensors file, deterministically."""
     store = _Store()
     content: dict[str, Any] = {
         "exercise": sheet.exercise,
@@ -117,7 +117,7 @@ def write_sheet(sheet: Sheet, path: Path) -> None:
 
 
 def read_sheet(path: Path) -> Sheet:
-    """Read a question sheet that :func:`write_sheet` wrote."""
+    """Read a sheet that :func:`write_sheet` wrote."""
     with safe_open(path, framework="pt") as file:
         content = json.loads(file.metadata()["sheet"])
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
@@ -145,7 +145,7 @@ def read_sheet(path: Path) -> Sheet:
 
 @dataclass
 class _Store:
-    """The shared parts of a sheet: tensors by a hash of their content, and requests and observations, each packed once.
+    """Stores a sheet's shared parts: tensors by content hash, and requests and observations, each packed once.
 
     Most answers of mistakes equal the reference's answers, and most inputs occur in several requests.
     """
@@ -154,7 +154,7 @@ class _Store:
     shared: list[str] = field(default_factory=list)
 
     def index_of(self, packed: Value) -> int:
-        """Return the index of a packed request or observation, and add it if it is new."""
+        """Return the index of a packed request or observation, adding it if it is new."""
         text = json.dumps(packed)
         if text not in self._indices:
             self._indices[text] = len(self.shared)
@@ -213,7 +213,7 @@ def _pack(value: Value, store: _Store) -> Value:
 
 
 def _changed_fields(value: Any) -> dict[str, Value]:
-    """Return the fields that differ from their default: most observations have one, and a file holds hundreds."""
+    """Return the fields that differ from their default, which keeps the file small."""
     changed = {}
     for part in fields(value):
         item = getattr(value, part.name)

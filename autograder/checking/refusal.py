@@ -1,4 +1,4 @@
-"""Refuse PyTorch's ready-made functions where an exercise forbids them.
+"""Refuse PyTorch's ready-made functions if an exercise forbids them.
 
 An operator is refused at PyTorch's dispatcher, below every way that leads to it: `F.…`, `torch.ops.aten`, `torch._C._nn`, a module, a
 compiled script, another thread, autograd, vmap, the meta device. A function or class that exists in Python only, such as
@@ -44,7 +44,7 @@ _FUNCTIONS = (FunctionType, type(lru_cache(lambda: None)))
 
 
 class ForbiddenFunctionError(RuntimeError):
-    """The examined code called a function that does the exercise by itself."""
+    """The examined code called a function that an exercise forbids."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Refusal:
 
 @contextmanager
 def refused(exercise: str, names: Sequence[str]) -> Iterator[set[str]]:
-    """Refuse functions within this context, and yield the set of names of those that are called all the same.
+    """Refuse functions within this context, and yield the set of names that are called nevertheless.
 
     Args:
         exercise: the name of the exercise, for the message.
@@ -88,7 +88,7 @@ def refuse(names: Sequence[str], when: str) -> Refusal:
         when: completes the message ``"gelu is refused …"``.
     """
     refusal = Refusal()
-    refusing = {name: _refusing(name, when, refusal.called) for name in names}
+    refusing = {name: _make_refusal(name, when, refusal.called) for name in names}
     libraries: dict[str, _DispatchModule] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch warns when a kernel is overridden
@@ -102,11 +102,11 @@ def refuse(names: Sequence[str], when: str) -> Refusal:
     functions = {function: name for name in reversed(names) for function in by_name.get(name, ())}
     for function, name in functions.items():
         refusal.originals.append((function, function.__code__))
-        function.__code__ = _calling(refusing[name], function.__code__)
+        function.__code__ = _calling_code(refusing[name], function.__code__)
     return refusal
 
 
-def _refusing(name: str, when: str, called: set[str]) -> Callable[..., Any]:
+def _make_refusal(name: str, when: str, called: set[str]) -> Callable[..., Any]:
     """Return a function that records its call and raises."""
 
     def refusing(*args: object, **kwargs: object) -> None:
@@ -124,8 +124,8 @@ def _template(*args: object, **kwargs: object) -> object:
 _TEMPLATE = _template.__code__
 
 
-def _calling(target: Callable[..., Any], code: CodeType) -> CodeType:
-    """Return code that calls a function with any arguments, and can replace other code."""
+def _calling_code(target: Callable[..., Any], code: CodeType) -> CodeType:
+    """Return code that calls a function with any arguments and can replace other code."""
     return _TEMPLATE.replace(
         co_consts=tuple(target if const == "target" else const for const in _TEMPLATE.co_consts),
         co_freevars=code.co_freevars,
@@ -136,7 +136,7 @@ def _calling(target: Callable[..., Any], code: CodeType) -> CodeType:
 
 @cache
 def operators() -> dict[str, list[tuple[str, str, str]]]:
-    """Return namespace, name with overload, and dispatch key of every kernel, by the operator's name, in place or not."""
+    """Return (namespace, name with overload, dispatch key) of every kernel, by the operator's name."""
     kernels: dict[str, list[tuple[str, str, str]]] = {}
     for key in filter(_is_key, DispatchKey.__members__):
         for qualified in _dispatch_get_registrations_for_dispatch_key(key):
@@ -148,7 +148,7 @@ def operators() -> dict[str, list[tuple[str, str, str]]]:
 
 
 def _is_key(name: str) -> bool:
-    """Return whether PyTorch's dispatcher finds a key by its name; some have only a number."""
+    """Return whether PyTorch's dispatcher finds a key by its name; some keys have only a number."""
     if name.startswith(("StartOf", "EndOf", "Undefined")) or name.endswith(_UNUSUAL):
         return False
     try:
@@ -163,7 +163,7 @@ _read: set[str] = set()
 
 
 def python_functions() -> dict[str, list[FunctionType]]:
-    """Return the functions and methods in loaded modules of PyTorch and of ``PACKAGES``, by the names that refuse them."""
+    """Return the functions and methods in loaded modules of PyTorch and ``PACKAGES``, by the names that refuse them."""
     for path in [path for path in list(sys.modules) if path not in _read]:
         _read.add(path)
         top, package = path.partition(".")[0], _package_of(path)
@@ -179,7 +179,7 @@ def python_functions() -> dict[str, list[FunctionType]]:
 
 
 def _package_of(path: str) -> str | None:
-    """Return the name in ``PACKAGES`` that stands for a module."""
+    """Return the name in ``PACKAGES`` to which a module belongs; None for other modules."""
     return next(
         (name for name, roots in PACKAGES.items() if any(f"{path}.".startswith(f"{root}.") for root in roots)), None
     )
@@ -190,13 +190,13 @@ _DECORATORS = frozenset({"torch._jit_internal", "torch.utils._exposed_in"})
 
 
 def _home_of(value: Any) -> str:
-    """Return the package that defines a function or class; empty for decorators of PyTorch that must go on working."""
+    """Return the package that defines a function or class; empty for decorators of PyTorch that must keep working."""
     home = value.__module__
     return home.partition(".")[0] if isinstance(home, str) and home not in _DECORATORS else ""
 
 
 def _code_of(value: Any) -> list[FunctionType]:
-    """Return the Python functions behind a function or a class; an ``nn.Module`` may be constructed, but not run."""
+    """Return the Python functions behind a function or class; an ``nn.Module`` may be constructed, but not run."""
     if isinstance(value, type):
         methods = [(name, method) for name, method in vars(value).items() if type(method) is FunctionType]
         return [method for name, method in methods if "forward" in name or not issubclass(value, nn.Module)]

@@ -1,4 +1,4 @@
-"""Run a notebook in a separate process under limits, so that this one ends and reports whatever the notebook's code does.
+"""Run a notebook in a separate process under limits, for the pre-check and for grading without a sandbox.
 
 The pre-check does that everywhere, and the grader on systems that offer no sandbox.
 """
@@ -30,7 +30,7 @@ _PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); from {mo
 
 
 class RehearsalError(Exception):
-    """The notebook's process failed; the text says why."""
+    """The notebook's process failed; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Missing:
 
 
 class Failure(NamedTuple):
-    """How a cell failed."""
+    """The way in which a cell failed."""
 
     kind: str  # ``"cell error"``, ``"timeout"``, ``"time used up"``, ``"output flood"`` or ``"kernel died"``
     text: str  # what it raised, as ``"TypeError: …"``, or a sentence that says how it ended otherwise
@@ -97,7 +97,7 @@ def rehearse(
     limits: Limits,
     start: Callable[[], subprocess.Popen[bytes]] = started,
 ) -> Rehearsal:
-    """Run cells and check exercises.
+    """Run cells and check exercises in processes under limits.
 
     A cell that crashes its process fails alone: the other cells run again in a new process without it.
 
@@ -134,7 +134,7 @@ def rehearse(
 
 
 class _Run:
-    """One process.
+    """One process that runs a notebook's cells.
 
     Args:
         limits: what the notebook may use.
@@ -163,7 +163,7 @@ class _Run:
         try:
             return self._follow(process, json.dumps(job).encode())
         finally:
-            _end(process)
+            _kill_process(process)
 
     def _follow(self, process: subprocess.Popen[bytes], job: bytes) -> dict[str, Any] | None:
         current: dict[str, Any] = {}
@@ -178,14 +178,14 @@ class _Run:
                 current, seconds = event["begins"], event["seconds"]
                 events.deadline = time.monotonic() + seconds + _GRACE_SECONDS
             else:
-                self._take(event)
+                self._record_event(event)
         if not current:
             raise RehearsalError("the process that runs the notebook did not start")
         if events.late:
             self.how = Failure("timeout", f"It was stopped after {seconds:.3g} s.")
         return current
 
-    def _take(self, event: Mapping[str, Any]) -> None:
+    def _record_event(self, event: Mapping[str, Any]) -> None:
         if "cell" in event:
             if event["failed_by"]:
                 self.found.errors[event["cell"]] = Failure(*event["failed_by"])
@@ -196,7 +196,7 @@ class _Run:
             self.found.exercises[event["exercise"]] = Missing(event["absent"], event["points"])
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill_process(process: subprocess.Popen[bytes]) -> None:
     """Kill a process and, where the system has sessions, its children."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Run the process of a pre-check: run a notebook's cells, check exercises, and report each result as it happens.
+"""Run the process of a pre-check: run a notebook's cells, check exercises, and report each result immediately.
 
 It is started as a program. It reads its job as JSON from standard input and writes a line of JSON per event. The notebook's output is
 discarded. The grader has a program of its own, which keeps it: ``autograder.engine.student.plain_process``.
@@ -29,13 +29,13 @@ _INSIST_SECONDS = 1.0
 
 
 class FailureError(Exception):
-    """A cell or a check came to no end; the text says how, as a sentence."""
+    """A cell or a check did not end; the message explains it in a sentence."""
 
     kind = "timeout"
 
 
 class OutputFloodError(FailureError):
-    """A cell has exceeded its limit of output."""
+    """A cell has exceeded its output limit."""
 
     kind = "output flood"
 
@@ -56,27 +56,27 @@ class Runner(Protocol):
     """Runs cells."""
 
     def run(self, source: str) -> Failed | None:
-        """Run a cell, and return how it failed, or None. Raises KeyboardInterrupt if it was interrupted."""
+        """Run a cell, and return its failure, or None. Raises KeyboardInterrupt if it was interrupted."""
         ...
 
     def reported(self) -> Mapping[str, Any]:
-        """Return what else the event of the last cell says."""
+        """Return further data for the event of the last cell."""
         ...
 
 
 def main() -> None:
-    """Do one job of the pre-check."""
-    do_one_job(_do)
+    """Run one pre-check job."""
+    do_one_job(_run_job)
 
 
 def do_one_job(do: Callable[[Mapping[str, Any], Tell], None]) -> None:
-    """Read a job, do it, and end this process.
+    """Read a job, run it, and end this process.
 
     Args:
         do: called with the job, and with a function that writes an event.
     """
     job = json.load(sys.stdin)
-    tell = _only_voice()
+    tell = _reserve_output()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell inherits that it is ignored
     try:
         do(job, tell)
@@ -87,8 +87,8 @@ def do_one_job(do: Callable[[Mapping[str, Any], Tell], None]) -> None:
     os._exit(0)
 
 
-def _only_voice() -> Tell:
-    """Return a function that writes events, and discard all other input and output, even below Python's streams."""
+def _reserve_output() -> Tell:
+    """Return a function that writes events, and discard all other output, even below Python's streams."""
     pipe: IO[str] = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -103,7 +103,7 @@ def _only_voice() -> Tell:
 
 
 def run_cells(job: Mapping[str, Any], tell: Tell, runner: Runner) -> Clock:
-    """Run a job's cells, report how each ended, and return the clock that holds what is left of the time."""
+    """Run a job's cells, report their failures, and return the clock with the remaining time."""
     clock = Clock(tell, job["limits"]["seconds"])
     for number, source in job["cells"]:
         try:
@@ -114,25 +114,25 @@ def run_cells(job: Mapping[str, Any], tell: Tell, runner: Runner) -> Clock:
     return clock
 
 
-def _do(job: Mapping[str, Any], tell: Tell) -> None:
+def _run_job(job: Mapping[str, Any], tell: Tell) -> None:
     shell = _Shell(job["limits"]["output"])
     clock = run_cells(job, tell, shell)
     for name in job["exercises"]:
         reason = job["skipped"].get(name)
         try:
-            check = partial(_checked, name, shell.namespace.get(name))
+            check = partial(_check_by_name, name, shell.namespace.get(name))
             outcome = (
-                _absent(name, reason)
+                _absent_event(name, reason)
                 if reason
                 else clock.run({"exercise": name}, job["limits"]["exercise_seconds"], check)
             )
         except FailureError as stopped:
-            outcome = _absent(name, f"its check did not finish: {stopped}")
+            outcome = _absent_event(name, f"its check did not finish: {stopped}")
         tell({"exercise": name, **outcome})
 
 
 class _Shell:
-    """Runs cells in IPython's shell, and discards what they print.
+    """Runs cells in IPython's shell, and discards their output.
 
     Args:
         most: how many characters a cell may print.
@@ -148,7 +148,10 @@ class _Shell:
         self.namespace = self._shell.user_ns
 
     def run(self, source: str) -> Failed | None:
-        with contextlib.redirect_stdout(_Nowhere(self._most)), contextlib.redirect_stderr(_Nowhere(self._most)):
+        with (
+            contextlib.redirect_stdout(_DiscardingStream(self._most)),
+            contextlib.redirect_stderr(_DiscardingStream(self._most)),
+        ):
             result = self._shell.run_cell(source, store_history=False)
         error = result.error_before_exec or result.error_in_exec
         if isinstance(error, (KeyboardInterrupt, OutputFloodError)):
@@ -159,10 +162,10 @@ class _Shell:
         return {}
 
 
-def _checked(name: str, candidate: Any) -> dict[str, Any]:
-    """Check the notebook's object under an exercise's name and return the verdict."""
+def _check_by_name(name: str, candidate: Any) -> dict[str, Any]:
+    """Check the object that the notebook defines under an exercise's name, and return the verdict as event data."""
     if not callable(candidate):
-        return _absent(name, NOT_DEFINED)
+        return _absent_event(name, NOT_DEFINED)
     try:
         verdict = _check(candidate)
     except LookupError:
@@ -170,11 +173,11 @@ def _checked(name: str, candidate: Any) -> dict[str, Any]:
     if verdict.exercise == name:
         return {"verdict": verdict.to_dict()}
     # The check identifies an exercise by the function's own name, as the grader does.
-    return _absent(name, f"it is another name for {verdict.exercise}")
+    return _absent_event(name, f"it is another name for {verdict.exercise}")
 
 
-def _absent(name: str, reason: str) -> dict[str, Any]:
-    """Return the event for an exercise that cannot be checked, with its points."""
+def _absent_event(name: str, reason: str) -> dict[str, Any]:
+    """Return the event data for an exercise that cannot be checked, with its points."""
 
     def stub(*arguments: Any, **options: Any) -> Any:
         raise NotImplementedError
@@ -193,7 +196,7 @@ def _check(candidate: Callable[..., Any]) -> Verdict:
     return check(candidate)
 
 
-class _Nowhere(io.TextIOBase):
+class _DiscardingStream(io.TextIOBase):
     """A stream that counts its characters and discards them."""
 
     encoding = "utf-8"
@@ -210,7 +213,7 @@ class _Nowhere(io.TextIOBase):
 
 
 class Clock:
-    """Runs actions one by one, reports the beginning of each, and interrupts those that take too long.
+    """Runs actions one by one, reports the beginning of each, and interrupts slow ones.
 
     Args:
         tell: writes an event.
@@ -225,7 +228,7 @@ class Clock:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def run(self, label: Mapping[str, Any], seconds: float, action: Callable[[], Any]) -> Any:
-        """Do something.
+        """Run an action with a time limit.
 
         Args:
             label: names it in the event of its beginning.
@@ -239,13 +242,13 @@ class Clock:
             raise _TimeUsedUpError("It was not run: the notebook had used up its time.")
         self._tell({"begins": label, "seconds": seconds})
         try:
-            with self._limited(seconds):
+            with self._limit_time(seconds):
                 return action()
         except KeyboardInterrupt:
             raise FailureError(f"It was stopped after {seconds:.3g} s.") from None
 
     @contextlib.contextmanager
-    def _limited(self, seconds: float) -> Iterator[None]:
+    def _limit_time(self, seconds: float) -> Iterator[None]:
         with self._lock:
             self._deadline = time.monotonic() + seconds
         try:

@@ -42,7 +42,7 @@ class Request:
     training: bool = False
 
     def map_tensors(self, change: Callable[[Tensor], Tensor]) -> Request:
-        """Return the request with every tensor in it replaced by ``change(tensor)``."""
+        """Return the request with every tensor replaced by ``change(tensor)``."""
         return replace(
             self,
             arguments={name: map_value(value, change) for name, value in self.arguments.items()},
@@ -72,15 +72,15 @@ class Observation:
 
 
 class WrongResultError(Exception):
-    """The code raised nothing, but its result is unusable for the request. The text is a complete sentence."""
+    """The code raised nothing, but its result is unusable; the message is a complete sentence."""
 
 
 class WeightsError(Exception):
-    """An instance lacks the expected weights. The text names them with their shapes, as a complete sentence."""
+    """An instance lacks the expected weights; the message names them with their shapes, as a complete sentence."""
 
 
 def map_value(value: Value, change: Callable[[Tensor], Tensor]) -> Value:
-    """Apply ``change`` to every tensor inside a nested value and return the new value."""
+    """Return a nested value with ``change`` applied to every tensor."""
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, tuple):
@@ -132,7 +132,7 @@ def flatten_outputs(value: Value, name: str = "output") -> dict[str, Value]:
 
 
 def containers_in(value: Value, name: str = "output") -> tuple[str, ...]:
-    """Return the kinds of a result's containers that the names of its leaves do not show: mappings and empty containers.
+    """Return the kinds of a result's containers that its leaves' names do not show: mappings and empty containers.
 
     Lists and tuples have the same kind, a sequence: they are unpacked, indexed and iterated in the same way.
     """
@@ -149,6 +149,6 @@ def containers_in(value: Value, name: str = "output") -> tuple[str, ...]:
 
 
 def cotangent(output: Tensor) -> Tensor:
-    """Return the cotangent of an output: a fixed wave that depends on the output's shape only."""
+    """Return the cotangent of an output: a fixed wave that depends only on the output's shape."""
     wave = torch.cos(1.0 + 0.7 * torch.arange(output.numel(), dtype=torch.float64, device=output.device))
     return wave.reshape(output.shape).to(output.dtype)

@@ -23,7 +23,7 @@ Maker: TypeAlias = Callable[[Draw], Case]
 
 @dataclass(frozen=True)
 class Probe:
-    """One question: its requests, and the judge of the answers."""
+    """One test case: its requests, and the judge of the answers."""
 
     requests: tuple[Request, ...]  # the requests, in order
     judge: str  # name of a judge in ``autograder.checking.judges``
@@ -49,7 +49,7 @@ def numbers(
     gradients: bool = True,
     without: tuple[str, ...] = (),
 ) -> Row:
-    """Shape, dtype and every number of every output, and the gradients by every input of floating point and every weight.
+    """Require the shape, dtype and numbers of every output, and the gradients of inputs and weights.
 
     Args:
         points: what it is worth.
@@ -62,18 +62,20 @@ def numbers(
 
     def probes(draw: Draw) -> Sequence[Probe]:
         cases = [draw.case(maker) for maker in makers]
-        return [probe for case in cases for probe in _about_numbers(case, gradients=gradients, without=without)]
+        return [probe for case in cases for probe in _number_probes(case, gradients=gradients, without=without)]
 
     return Row(name, title, points, probes)
 
 
 def single_precision(points: float, *makers: Maker, name: str = "values", title: str) -> Row:
-    """The numbers up to rounding in single precision, whatever the dtype: another row asks for double precision."""
-    return _each(name, title, points, makers, lambda case: Probe((case.request(),), "matches", {"single": True}))
+    """Require the numbers up to rounding in single precision, for any dtype."""
+    return _row_per_case(
+        name, title, points, makers, lambda case: Probe((case.request(),), "matches", {"single": True})
+    )
 
 
 def many(points: float, maker: Maker, *, count: int = 64, name: str = "many", title: str) -> Row:
-    """The numbers of many small random cases, smallest first, so that a message shows the smallest one that is wrong.
+    """Require the numbers of many small random cases, smallest first, so that a message shows the smallest failure.
 
     Cases of this kind find other algorithms than the reference's, which agree with it on most inputs.
 
@@ -101,31 +103,31 @@ def edge(
     without: tuple[str, ...] = (),
     dtypes: Sequence[torch.dtype] = (torch.float64,),
 ) -> Row:
-    """All that is asked about one edge, for no other row's case may contain it: values, gradients, and each precision in ``dtypes``."""
+    """Require values, gradients and each precision in ``dtypes`` for one edge case, which no other row may contain."""
 
     def probes(draw: Draw) -> Sequence[Probe]:
         cases = [draw.case(maker) for maker in makers]
-        requested = [probe for case in cases for probe in _about_numbers(case, gradients=gradients, without=without)]
-        return [*requested, *(probe for case in cases for dtype in dtypes for probe in _in_precision(case, dtype))]
+        requested = [probe for case in cases for probe in _number_probes(case, gradients=gradients, without=without)]
+        return [*requested, *(probe for case in cases for dtype in dtypes for probe in _precision_probes(case, dtype))]
 
     return Row(name, title, points, probes)
 
 
 def part(points: float, *makers: Maker, output: str, name: str, title: str) -> Row:
-    """One of several outputs (``"output[0]"``), so that each can earn its points where another is wrong."""
-    return _each(
+    """Require one of several outputs (``"output[0]"``), so that each can earn points independently."""
+    return _row_per_case(
         name, title, points, makers, lambda case: Probe((case.request(),), "matches_part", {"outputs": [output]})
     )
 
 
 def precision(points: float, *makers: Maker, half: bool = True, double: bool = True, title: str = "") -> Row:
-    """Dtype and numbers with ``double`` in float64, and with ``half`` in bfloat16 and float16."""
+    """Require dtype and numbers in float64 with ``double``, and in bfloat16 and float16 with ``half``."""
     dtypes = (torch.float64,) * double + (torch.bfloat16, torch.float16) * half
     kinds = " or ".join(["float64"] * double + ["half precision (bfloat16, float16)"] * half)
 
     def probes(draw: Draw) -> Sequence[Probe]:
         cases = [draw.case(maker) for maker in makers]
-        return [probe for case in cases for dtype in dtypes for probe in _in_precision(case, dtype)]
+        return [probe for case in cases for dtype in dtypes for probe in _precision_probes(case, dtype)]
 
     return Row(
         "precision", title or f"What goes in as {kinds} comes out as such, and the numbers hold.", points, probes
@@ -133,9 +135,9 @@ def precision(points: float, *makers: Maker, half: bool = True, double: bool = T
 
 
 def attributes(points: float, maker: Maker, *, names: tuple[str, ...]) -> Row:
-    """For a class: its instances carry these attributes, with the right values."""
+    """Require that a class's instances have these attributes, with the right values."""
     title = f"An instance tells {', '.join(names)} by name."
-    row = _each(
+    row = _row_per_case(
         "attributes", title, points, [maker], lambda case: Probe((case.request("attributes", names),), "matches")
     )
     return replace(row, side=True)
@@ -150,7 +152,7 @@ def reaches(
     title: str,
     name: str = "reaches",
 ) -> Row:
-    """The model of a case, which is its prop ``model``, is good after the call, on examples that it was not trained on.
+    """Require that a case's prop ``model`` is good after the call, on examples outside its training data.
 
     Args:
         points: what it is worth.
@@ -179,42 +181,42 @@ def reaches(
 
 
 def errors(points: float, *makers: Maker, title: str, name: str = "errors") -> Row:
-    """Input that makes no sense raises the kind of error that the reference raises.
+    """Require that invalid input raises the same kind of error as in the reference.
 
     Give a case that does make sense among ``makers``: so that code which refuses everything earns nothing here.
     """
-    return _side(name, title, points, makers, lambda case: Probe((case.request(),), "answers"))
+    return _side_row(name, title, points, makers, lambda case: Probe((case.request(),), "answers"))
 
 
 def finite_gradients(points: float, *makers: Maker, wrt: tuple[str, ...], name: str, title: str) -> Row:
-    """No gradient is NaN or infinite, where what it should be is a matter of definition."""
-    return _side(name, title, points, makers, lambda case: Probe((case.request("gradients", wrt),), "finite"))
+    """Require that no gradient is NaN or infinite, if its exact value is a matter of definition."""
+    return _side_row(name, title, points, makers, lambda case: Probe((case.request("gradients", wrt),), "finite"))
 
 
 def inputs_kept(points: float, *makers: Maker) -> Row:
-    """No argument is changed in place."""
+    """Require that no argument is changed in place."""
     title = "The inputs are left as they were."
-    return _side("inputs", title, points, makers, lambda case: Probe((case.request(),), "unmutated"))
+    return _side_row("inputs", title, points, makers, lambda case: Probe((case.request(),), "unmutated"))
 
 
 def detached(points: float, *makers: Maker) -> Row:
-    """No result hangs on the graph of the computation any more, where a model was given that is trained."""
+    """Require that no result is attached to the autograd graph after training a given model."""
     title = "What it returns is cut off from the graph."
-    return _side("graph", title, points, makers, lambda case: Probe((case.request(),), "detached"))
+    return _side_row("graph", title, points, makers, lambda case: Probe((case.request(),), "detached"))
 
 
 def device(points: float, *makers: Maker) -> Row:
-    """Everything made on the way lives on the device of the inputs: run on PyTorch's meta device, where a stray tensor fails.
+    """Require that all tensors are made on the inputs' device, by running on PyTorch's meta device.
 
     Nothing has numbers there. Take makers that a row of numbers uses too, so that the same inputs are asked for numbers on an ordinary
     device: code that knows the meta device when it sees it gains nothing.
     """
     title = "It runs on the device of its inputs, whichever that is."
-    return _side("device", title, points, makers, lambda case: Probe((case.request("meta"),), "matches"))
+    return _side_row("device", title, points, makers, lambda case: Probe((case.request("meta"),), "matches"))
 
 
 def no_loop(points: float, at_size: Callable[[Draw, int], Case], *, over: str) -> Row:
-    """Dispatched operations and executed lines stay the same when what ``over`` names grows threefold, and the numbers are right there.
+    """Require that dispatched operations and executed lines do not grow with the size of ``over``.
 
     Sizes are 2 and 6 on the visible questions. On hidden ones the smaller size is drawn from 2, 3 and 4: whoever wanted to behave only
     where operations are counted would have to guess where that is.
@@ -235,7 +237,7 @@ def no_loop(points: float, at_size: Callable[[Draw, int], Case], *, over: str) -
 
 
 def initialisation(points: float, *makers: tuple[Maker, int], title: str) -> Row:
-    """Weights are drawn as widely as the reference draws them: the outputs of a case without ``state`` spread as much along an axis.
+    """Require that freshly drawn weights spread the outputs as much as the reference's weights do.
 
     Args:
         points: what it is worth.
@@ -250,7 +252,7 @@ def initialisation(points: float, *makers: tuple[Maker, int], title: str) -> Row
 
 
 def memory(points: float, maker: Maker, *, limit: Callable[[Case], int], title: str) -> Row:
-    """No tensor on the way has more than ``limit(case)`` elements."""
+    """Require that no intermediate tensor has more than ``limit(case)`` elements."""
 
     def probes(draw: Draw) -> Sequence[Probe]:
         case = draw.case(maker)
@@ -268,7 +270,7 @@ def two_calls_agree(
     *,
     claim: str,
 ) -> Row:
-    """Two calls must agree: ``change`` returns the second case, and the views of the first and the second result to compare.
+    """Require that two calls agree; ``change`` returns the second case and the views to compare.
 
     Args:
         name: short name.
@@ -288,7 +290,7 @@ def two_calls_agree(
 
 
 def batch_independence(points: float, maker: Maker, *, batched: tuple[str, ...]) -> Row:
-    """The first example of a batch gets the same result alone."""
+    """Require that the first example of a batch gets the same result alone."""
 
     def change(draw: Draw, case: Case) -> tuple[Case, Sequence[Any], Sequence[Any]]:
         alone = case.with_arguments(**{name: case.arguments[name][:1] for name in batched})
@@ -300,7 +302,7 @@ def batch_independence(points: float, maker: Maker, *, batched: tuple[str, ...])
 
 
 def causality(points: float, maker: Maker, *, future: tuple[str, ...], dim: int = -2) -> Row:
-    """With a causal mask, changing the later positions of the arguments ``future`` changes no earlier output."""
+    """Require, with a causal mask, that changing later positions of ``future`` changes no earlier output."""
 
     def change(draw: Draw, case: Case) -> tuple[Case, Sequence[Any], Sequence[Any]]:
         length = case.arguments[future[0]].shape[dim]
@@ -315,7 +317,7 @@ def causality(points: float, maker: Maker, *, future: tuple[str, ...], dim: int 
 
 
 def permutation(points: float, maker: Maker, *, keys: tuple[str, ...], dim: int = -2) -> Row:
-    """Shuffling keys and values together changes nothing."""
+    """Require that shuffling keys and values together changes nothing."""
 
     def change(draw: Draw, case: Case) -> tuple[Case, Sequence[Any], Sequence[Any]]:
         order = draw.permutation(case.arguments[keys[0]].shape[dim])
@@ -326,8 +328,8 @@ def permutation(points: float, maker: Maker, *, keys: tuple[str, ...], dim: int 
     return two_calls_agree("permutation", title, points, maker, change, claim=claim)
 
 
-def _about_numbers(case: Case, *, gradients: bool, without: tuple[str, ...]) -> list[Probe]:
-    """Ask for shape and dtype, for values, and for gradients where something has one."""
+def _number_probes(case: Case, *, gradients: bool, without: tuple[str, ...]) -> list[Probe]:
+    """Return the probes for shape and dtype, values, and gradients if there are any."""
     probes = [Probe((case.request(),), judge) for judge in ("shapes", "matches")]
     wrt = tuple(name for name, value in case.arguments.items() if _is_floating(value) and name not in without)
     if gradients and (wrt or case.state):
@@ -335,7 +337,7 @@ def _about_numbers(case: Case, *, gradients: bool, without: tuple[str, ...]) -> 
     return probes
 
 
-def _in_precision(case: Case, dtype: torch.dtype) -> list[Probe]:
+def _precision_probes(case: Case, dtype: torch.dtype) -> list[Probe]:
     return [Probe((case.to(dtype).request(),), judge) for judge in ("shapes", "matches")]
 
 
@@ -350,9 +352,9 @@ def _perturb(draw: Draw, tensor: Tensor, dim: int, keep: int) -> Tensor:
     return changed
 
 
-def _each(name: str, title: str, points: float, makers: Sequence[Maker], ask: Callable[[Case], Probe]) -> Row:
+def _row_per_case(name: str, title: str, points: float, makers: Sequence[Maker], ask: Callable[[Case], Probe]) -> Row:
     return Row(name, title, points, lambda draw: [ask(draw.case(maker)) for maker in makers])
 
 
-def _side(name: str, title: str, points: float, makers: Sequence[Maker], ask: Callable[[Case], Probe]) -> Row:
-    return replace(_each(name, title, points, makers, ask), side=True)
+def _side_row(name: str, title: str, points: float, makers: Sequence[Maker], ask: Callable[[Case], Probe]) -> Row:
+    return replace(_row_per_case(name, title, points, makers, ask), side=True)

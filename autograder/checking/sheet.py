@@ -1,4 +1,4 @@
-"""Define question sheets: all questions about one exercise, with the expected answers and those of the known mistakes.
+"""Define sheets: all test cases of one exercise, with the expected answers and the known mistakes' answers.
 
 The known mistakes' answers are computed when they are needed, and compared by a fingerprint first. For each row a table holds the kind of
 every mistake's answer to the first question, and its last number; only mistakes that this cannot tell from the student's answer are asked
@@ -33,7 +33,7 @@ Place: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Section:
-    """One aspect's questions, ready to be asked."""
+    """The test cases of one row."""
 
     aspect: str  # the aspect's short name
     title: str  # what it asks, as a sentence
@@ -47,7 +47,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Sheet:
-    """All the questions about one exercise."""
+    """All test cases of one exercise."""
 
     exercise: str  # name of the exercise
     chapter: str
@@ -69,15 +69,15 @@ class Sheet:
         return list(dict.fromkeys(name for rule in self.rules for name in rule.options.get("names", ())))
 
     def with_rules(self, rules: Sequence[Probe]) -> Sheet:
-        """Return the same questions with other rules; both sheets share the misconceptions' answers."""
+        """Return the sheet with other rules; both sheets share the known mistakes' answers."""
         other = replace(self, rules=rules)
         vars(other).update(_answers=self._answers, _failed=self._failed, _glances=self._glances)
         return other
 
     def answer(self, mistake: int, section: int, probe: int) -> Sequence[Observation]:
-        """Return a misconception's answers to one question."""
+        """Return a known mistake's answers to one test case."""
         key = mistake, section, probe
-        sheet = self._holder(key)
+        sheet = self._owning_sheet(key)
         if key in sheet._answers:
             return sheet._answers[key]
         observations = sheet.ask_mistake(*key)
@@ -86,24 +86,24 @@ class Sheet:
             sheet._answers[key] = observations
         return observations
 
-    def _holder(self, key: Place) -> Sheet:
-        """Return the sheet that holds a question: the visible one, if it has it."""
+    def _owning_sheet(self, key: Place) -> Sheet:
+        """Return the sheet that stores a test case's answers: the visible one, if it has the case."""
         _, section, probe = key
         return self.plain if self.plain is not None and probe < len(self.plain.sections[section].probes) else self
 
     def answers_of(self, mistake: int, section: int) -> Answers:
-        """Return a misconception's answers to one row's questions."""
+        """Return a known mistake's answers to one row's test cases."""
         return [self.answer(mistake, section, probe) for probe in range(len(self.sections[section].probes))]
 
     def answered_by(self, section: int, answers: Answers) -> set[int]:
-        """Return the misconceptions that give these answers to a row's questions, in the fields that the judges compare."""
+        """Return the known mistakes that give these answers to a row, in the fields that the judges compare."""
         options = compared_fields(self.sections[section].probes[0])
-        kinds, lasts = self._table(section)
+        kinds, lasts = self._fingerprints(section)
         near = alike_at_a_glance(answers[0][0], kinds, lasts, **options)
         return {i for i in near.nonzero().flatten().tolist() if self.is_answered_by(i, section, answers)}
 
     def is_answered_by(self, mistake: int, section: int, answers: Answers) -> bool:
-        """Return whether one misconception gives these answers."""
+        """Return whether a known mistake gives these answers."""
         return all(
             same_answer(x, y, **compared_fields(probe))
             for number, (probe, observations) in enumerate(zip(self.sections[section].probes, answers, strict=True))
@@ -111,7 +111,7 @@ class Sheet:
         )
 
     def is_failed_by(self, mistake: int, section: int) -> bool:
-        """Return whether a misconception fails a row."""
+        """Return whether a known mistake fails a row."""
         key = mistake, section
         if key not in self._failed:
             # Ask one question at a time, and stop after the first wrong answer.
@@ -120,7 +120,7 @@ class Sheet:
         return self._failed[key]
 
     def add_answers(self, answers: Mapping[Place, Sequence[Observation]]) -> None:
-        """Add misconceptions' answers from another process, and compute the same derived data as there.
+        """Add known mistakes' answers from another process, and compute the same derived data.
 
         Args:
             answers: their answers; an empty one is asked for again.
@@ -132,22 +132,22 @@ class Sheet:
                 self.answer(*key)
         for section in {section for _, section, _ in answers}:
             if all(self._is_known((i, section, 0)) for i in range(len(self.misconceptions))):
-                self._table(section)
+                self._fingerprints(section)
         for mistake in {mistake for mistake, _, _ in answers}:
             if all(self._is_known((mistake, j, k)) for j, s in enumerate(self.sections) for k in range(len(s.probes))):
                 for section in range(len(self.sections)):
                     self.is_failed_by(mistake, section)
 
     def _is_known(self, key: Place) -> bool:
-        return key in self._holder(key)._answers
+        return key in self._owning_sheet(key)._answers
 
-    def _table(self, section: int) -> tuple[Tensor, Tensor]:
-        """Return the fingerprint of every misconception's answer to a row's first question.
+    def _fingerprints(self, section: int) -> tuple[Tensor, Tensor]:
+        """Return the fingerprint of every known mistake's answer to a row's first test case.
 
         After a fork, reading the fingerprints copies far less memory than reading the answers.
         """
         if self.plain is not None:
-            return self.plain._table(section)
+            return self.plain._fingerprints(section)
         if section not in self._glances:
             options = compared_fields(self.sections[section].probes[0])
             glances = [glance(self.answer(i, section, 0)[0], **options) for i in range(len(self.misconceptions))]
@@ -160,7 +160,7 @@ class Sheet:
 
     @property
     def answered(self) -> Mapping[Place, Sequence[Observation]]:
-        """The misconceptions' answers so far, in the order of the questions."""
+        """The known mistakes' answers so far, in the order in which they were computed."""
         return self._answers
 
     @cached_property
@@ -173,7 +173,7 @@ class Sheet:
 
     @cached_property
     def wrong_numbers(self) -> dict[Place, bool]:
-        """Whether a misconception's numbers are wrong, by question, as far as diagnoses have needed it."""
+        """Whether a known mistake's numbers are wrong, by test case, as far as diagnoses have needed it."""
         return {}
 
     @cached_property
@@ -182,7 +182,7 @@ class Sheet:
 
 
 def ask(subject: Subject, aspects: Sequence[Sequence[Probe]], *, forbidden: Sequence[str] = ()) -> list[Answers]:
-    """Ask a subject each row's probes and return the answers."""
+    """Run each row's probes on a subject and return the answers."""
     # All at once: if the subject is in another process, each request costs a round trip.
     groups = [[request for probe in probes for request in probe.requests] for probes in aspects]
     iterators = map(iter, subject.observe_groups(groups, forbidden=forbidden))
@@ -204,7 +204,7 @@ def compared_fields(probe: Probe) -> dict[str, bool]:
 def first_wrong(
     section: Section, answers: Iterable[Sequence[Observation]]
 ) -> tuple[int, Sequence[Observation], str] | None:
-    """Return the first question with a wrong answer: its index, the answers, and the judge's message."""
+    """Return the first test case with a wrong answer: its index, the answers, and the judge's message."""
     for number, (probe, observations, expected) in enumerate(
         zip(section.probes, answers, section.expected, strict=True)
     ):

@@ -13,7 +13,7 @@ _SHORTEST = 4
 
 
 def similar(other: str, name: str) -> bool:
-    """Return whether one name may have been meant as another: it goes on where that ends, or most of its letters are the same.
+    """Return whether one name may have been meant as another: an extension of it, or mostly the same letters.
 
     Args:
         other: what was written.
@@ -23,7 +23,7 @@ def similar(other: str, name: str) -> bool:
         return False  # a helper
     if other.casefold() == name.casefold() or other.startswith(name):
         return True
-    return _share(other[:100], name) >= _ALIKE
+    return _matching_share(other[:100], name) >= _ALIKE
 
 
 def no_exercise(candidate: object, chapter: Collection[str], others: Collection[str] = ()) -> str:
@@ -47,8 +47,8 @@ def no_exercise(candidate: object, chapter: Collection[str], others: Collection[
 
 
 def nearest(name: str, names: Collection[str]) -> str:
-    """Return the name that is most like another, or nothing where none is much like it: ``top_k`` for ``topk_filter``."""
-    likeness = {other: _likeness(_normalized_name(name), _normalized_name(other)) for other in names}
+    """Return the most similar name, such as ``top_k`` for ``topk_filter``; empty if none is similar."""
+    likeness = {other: _similarity(_normalized_name(name), _normalized_name(other)) for other in names}
     best = max(likeness, key=lambda other: likeness[other], default="")
     return best if best and likeness[best] >= _NEAR else ""
 
@@ -57,7 +57,7 @@ def _normalized_name(name: str) -> str:
     return name[:100].replace("_", "").casefold()
 
 
-def _likeness(one: str, other: str) -> float:
+def _similarity(one: str, other: str) -> float:
     shorter, longer = sorted((one, other), key=len)
     if len(shorter) >= _SHORTEST and longer.startswith(shorter):
         return _NEAR + (1 - _NEAR) * len(shorter) / len(longer)
@@ -65,5 +65,5 @@ def _likeness(one: str, other: str) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _share(other: str, name: str) -> float:
+def _matching_share(other: str, name: str) -> float:
     return SequenceMatcher(None, other, name, autojunk=False).ratio()

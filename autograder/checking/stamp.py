@@ -1,4 +1,4 @@
-"""Hold the release of the checks and the address of the course's site; the build of a student package sets both.
+"""Store the release of the checks and the address of the course's site, which the build of a student package sets.
 
 In the project both are empty.
 """

@@ -1,4 +1,4 @@
-"""Define subjects, the code that a check examines by requests and observations, so that it may be in another process."""
+"""Define subjects: the code that a check examines by requests and observations, possibly in another process."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from autograder.checking.value_text import result_name
 
 
 class Subject(Protocol):
-    """An object that answers requests."""
+    """Code that answers requests."""
 
     def observe(self, request: Request) -> Observation:
-        """Do what the request asks and tell what happened. Never raises for what the examined code does."""
+        """Carry out a request and return the observation. The examined code never makes it raise."""
         ...
 
     def observe_groups(
         self, groups: Sequence[Sequence[Request]], *, forbidden: Sequence[str] = ()
     ) -> list[list[Observation]]:
-        """Do what each request asks, in order.
+        """Carry out groups of requests in order, and return the observations.
 
         Args:
             groups: what to do. Where something ends it all, the groups that were done before keep their observations.
@@ -60,7 +60,7 @@ class UsesReferenceError(Exception):
 
 
 class LocalSubject:
-    """A function or a class in this process.
+    """A function or class in this process.
 
     Args:
         candidate: the function or ``nn.Module`` class to examine.
@@ -78,8 +78,13 @@ class LocalSubject:
         self._read: tuple[Hashable, nn.Module] | None = None
 
     def observe(self, request: Request) -> Observation:
-        """Do what the request asks and tell what happened."""
-        with warnings.catch_warnings(), neutral(), _seeded(), _watched(self._off_limits, self._off_folder) as borrowed:
+        """Carry out a request and return the observation."""
+        with (
+            warnings.catch_warnings(),
+            neutral(),
+            _seed_random_numbers(),
+            _watch_off_limits(self._off_limits, self._off_folder) as borrowed,
+        ):
             # nbgrader would take all points for a warning on stderr.
             warnings.simplefilter("ignore")
             observation = self._attempt(request)
@@ -90,19 +95,19 @@ class LocalSubject:
     def observe_groups(
         self, groups: Sequence[Sequence[Request]], *, forbidden: Sequence[str] = ()
     ) -> list[list[Observation]]:
-        """Do what each request asks, in order, and tell what happened. What was asked before, for another aspect, is not done again."""
+        """Carry out groups of requests in order, each distinct request once, and return the observations."""
         name = getattr(self._candidate, "__name__", "it")
         with refused(name, forbidden) if forbidden else nullcontext(set[str]()) as called:
-            return [[self._once(request, called) for request in group] for group in groups]
+            return [[self._observe_once(request, called) for request in group] for group in groups]
 
-    def _once(self, request: Request, called: set[str]) -> Observation:
+    def _observe_once(self, request: Request, called: set[str]) -> Observation:
         key = content(request)
         if key not in self._seen:
             self._seen[key] = self.observe_refused(request, called)
         return self._seen[key]
 
     def observe_refused(self, request: Request, called: set[str]) -> Observation:
-        """Do what the request asks while functions are refused.
+        """Carry out a request while functions are refused, and record the refused functions that it called.
 
         Args:
             request: what is asked.
@@ -117,33 +122,33 @@ class LocalSubject:
     def _attempt(self, request: Request) -> Observation:
         try:
             if request.action == "call" and request.method == "get_parameter":
-                return _ACTIONS[request.action](self._built(request), replace(request, init=None))
+                return _ACTIONS[request.action](self._build_once(request), replace(request, init=None))
             return _ACTIONS[request.action](self._candidate, request)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # exit() in the examined code ends that code, not the check
-            return _failed(error)
+            return _failed_observation(error)
 
-    def _built(self, request: Request) -> nn.Module:
-        """Return the instance that a request reads, which is made once if several requests in a row read the same one."""
+    def _build_once(self, request: Request) -> nn.Module:
+        """Return the instance that a request reads, built once for consecutive requests with the same instance."""
         key = content(replace(request, arguments={}))
         if self._read is None or self._read[0] != key:
             self._read = key, cast("nn.Module", prepared(self._candidate, request))
         return self._read[1]
 
 
-def _failed(error: BaseException) -> Observation:
+def _failed_observation(error: BaseException) -> Observation:
     # PyTorch raises NotImplementedError too, for what a device or a dtype cannot do, and then says so; a stub says nothing.
-    unfinished = isinstance(error, NotImplementedError) and not _text(error)
+    unfinished = isinstance(error, NotImplementedError) and not _error_text(error)
     return Observation(error=_describe(error), unfinished=unfinished)
 
 
 def _describe(error: BaseException) -> str:
-    text = _text(error)
+    text = _error_text(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _text(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """Return an exception's text on one line; str() of a student's exception may fail."""
     try:
         return " ".join(str(error).split())[:300]
@@ -159,19 +164,19 @@ def prepared(candidate: Callable[..., Any], request: Request) -> Callable[..., A
     if not isinstance(module, nn.Module):
         raise TypeError(f"{candidate.__name__}(…) should make a torch.nn.Module, it made a {type(module).__name__}")
     if request.state is not None:
-        _load(module, request.state)
+        _load_weights(module, request.state)
     return module.train(request.training)
 
 
-def _load(module: nn.Module, state: Mapping[str, Tensor]) -> None:
-    """Load the weights in ``state``, which must be exactly the module's learned ones, by name.
+def _load_weights(module: nn.Module, state: Mapping[str, Tensor]) -> None:
+    """Load the weights in ``state``, which must match the module's learned weights by name.
 
     Buffers, frozen tables, and further names of a shared weight do not count. A scalar weight may have shape (1,), too.
     """
     weights = module.state_dict(keep_vars=True)
     loaded = {id(weights[name]) for name in state if name in weights}
     missing = sorted(set(state) - set(weights))
-    extra = sorted(name for name, weight in _learned(module) if id(weight) not in loaded)
+    extra = sorted(name for name, weight in _learned_weights(module) if id(weight) not in loaded)
     if missing or extra:
         raise WeightsError(
             "its weights do not have the names that the docstring gives: "
@@ -193,32 +198,32 @@ def _load(module: nn.Module, state: Mapping[str, Tensor]) -> None:
     )
 
 
-def _learned(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
-    """Return a module's learned weights; a shared weight has one name."""
+def _learned_weights(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    """Return a module's learned weights by name; a shared weight has one name."""
     return [(name, weight) for name, weight in module.named_parameters() if weight.requires_grad]
 
 
-def _weights(module: nn.Module, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _named_weights(module: nn.Module, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return a module's weights by their names in ``state``, or else by their own."""
     weights = module.state_dict(keep_vars=True)
     called = {id(weights[name]): name for name in reversed(list(state)) if name in weights}
     named = [(called[id(weight)], weight) for _, weight in module.named_parameters() if id(weight) in called]
-    return dict(named) or dict(_learned(module))
+    return dict(named) or dict(_learned_weights(module))
 
 
-def _method(target: Callable[..., Any], request: Request) -> Callable[..., Any]:
+def _target_callable(target: Callable[..., Any], request: Request) -> Callable[..., Any]:
     """Return the callable of a request."""
     return target if request.method is None else cast("Callable[..., Any]", getattr(target, request.method))
 
 
-def _call(candidate: Callable[..., Any], request: Request) -> Observation:
-    target = _method(prepared(candidate, request), request)
+def _do_call(candidate: Callable[..., Any], request: Request) -> Observation:
+    target = _target_callable(prepared(candidate, request), request)
     # The candidate works on copies: its changes must not reach the next request.
     arguments = map_value(request.arguments, Tensor.clone)
     props = build(request.props, request.arguments) if request.props else {}
     with torch.set_grad_enabled(bool(props)):  # a function that takes a model may have to train it
         result = target(**arguments, **props)
-    mutated = tuple(name for name, value in request.arguments.items() if not _same(value, arguments[name]))
+    mutated = tuple(name for name, value in request.arguments.items() if not _is_unchanged(value, arguments[name]))
     outputs, containers = flatten_outputs(map_value(result, Tensor.detach)), containers_in(result)
     if not props:
         return Observation(outputs=outputs, mutated=mutated, containers=containers)
@@ -228,7 +233,7 @@ def _call(candidate: Callable[..., Any], request: Request) -> Observation:
     return Observation(outputs={**outputs, **states(props)}, mutated=mutated, attached=attached, containers=containers)
 
 
-def _same(a: Any, b: Any) -> bool:
+def _is_unchanged(a: Any, b: Any) -> bool:
     """Return whether an argument is unchanged: the same items in the same order, of the same types."""
     if isinstance(a, Tensor):
         if not isinstance(b, Tensor) or a.dtype != b.dtype or a.shape != b.shape:
@@ -236,9 +241,11 @@ def _same(a: Any, b: Any) -> bool:
         # NaN does not equal itself, and is rare.
         return torch.equal(a, b) or torch.equal(a.nan_to_num(), b.nan_to_num())
     if isinstance(a, Mapping):
-        return isinstance(b, Mapping) and list(a) == list(b) and all(map(_same, a.values(), b.values()))
+        return isinstance(b, Mapping) and list(a) == list(b) and all(map(_is_unchanged, a.values(), b.values()))
     if isinstance(a, (tuple, list)):
-        return isinstance(b, list if isinstance(a, list) else tuple) and len(a) == len(b) and all(map(_same, a, b))
+        return (
+            isinstance(b, list if isinstance(a, list) else tuple) and len(a) == len(b) and all(map(_is_unchanged, a, b))
+        )
     return type(a) is type(b) and bool(a == b or a != a)
 
 
@@ -247,7 +254,7 @@ def _is_reseeded(prop: Mapping[str, Any], built: Any) -> bool:
     return isinstance(built, torch.Generator) and built.initial_seed() != prop["init"]["seed"]
 
 
-def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
+def _do_gradients(candidate: Callable[..., Any], request: Request) -> Observation:
     target = prepared(candidate, request)
     arguments = map_value(request.arguments, Tensor.clone)
     # An argument such as a cache may hold several tensors, each with its own gradient.
@@ -255,7 +262,7 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
     leaves = {f"gradient of {key}": leaf.requires_grad_() for key, leaf in named.items()}
     # A layer in place of a function may have any weights.
     if request.init is not None and isinstance(target, nn.Module):
-        weights = _weights(target, request.state or {})
+        weights = _named_weights(target, request.state or {})
         leaves |= {f"gradient of {name}": weight for name, weight in weights.items()}
     with torch.enable_grad():
         # A leaf that requires a gradient cannot be changed in place; its product with 1 can, like a layer's output.
@@ -263,7 +270,7 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
             name: map_value(value, lambda tensor: tensor * 1) if name in request.wrt else value
             for name, value in arguments.items()
         }
-        result = _method(target, request)(**passed, **build(request.props or {}, request.arguments))
+        result = _target_callable(target, request)(**passed, **build(request.props or {}, request.arguments))
         outputs = [leaf for leaf in flatten_outputs(result).values() if isinstance(leaf, Tensor)]
         attached = [output for output in outputs if output.requires_grad]
         if result is None:
@@ -272,7 +279,7 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
             raise WrongResultError(
                 "the result is cut off from the inputs: no gradient flows back (detach(), .data, .item() or no_grad()?)"
             )
-        grads = torch.autograd.grad(_through(attached), list(leaves.values()), allow_unused=True)
+        grads = torch.autograd.grad(_scalar_with_cotangents(attached), list(leaves.values()), allow_unused=True)
     gradients = {
         name: torch.zeros_like(leaf) if grad is None else grad
         for (name, leaf), grad in zip(leaves.items(), grads, strict=True)
@@ -285,8 +292,8 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
     )
 
 
-def _through(outputs: Sequence[Tensor]) -> Tensor:
-    """Return a single number whose gradient by each output is its :func:`cotangent`, to the last bit.
+def _scalar_with_cotangents(outputs: Sequence[Tensor]) -> Tensor:
+    """Return a scalar whose gradient with respect to each output is exactly its :func:`cotangent`.
 
     Passing the cotangents to ``torch.autograd.grad`` gives the same, but makes PyTorch import a computer algebra system to compare shapes.
     """
@@ -307,7 +314,7 @@ def _finite_part(output: Tensor) -> Tensor:
     return output if finite.all() else torch.where(finite, output, 0)
 
 
-def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
+def _do_meta(candidate: Callable[..., Any], request: Request) -> Observation:
     try:
         results = [_leaves_on_meta(candidate, request)]
     except (NotImplementedError, RuntimeError, TypeError) as error:
@@ -318,7 +325,7 @@ def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
         if not results:
             # A call also tells the weights that its models have afterwards; only what was returned is asked for here.
             returned = {
-                name: leaf for name, leaf in _call(candidate, request).outputs.items() if name.startswith("output")
+                name: leaf for name, leaf in _do_call(candidate, request).outputs.items() if name.startswith("output")
             }
             return Observation(outputs=_shapes(returned))
     for name, leaf in (item for leaves in results for item in leaves.items()):
@@ -335,7 +342,7 @@ def _shapes(leaves: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _leaves_by_guess(candidate: Callable[..., Any], request: Request) -> list[dict[str, Any]]:
-    """Return results on the meta device with every condition true, and with every condition false, as far as the code succeeds."""
+    """Return results on the meta device with all conditions true and with all false, where the code succeeds."""
     results = []
     for truth in (True, False):
         try:
@@ -351,12 +358,12 @@ def _leaves_on_meta(candidate: Callable[..., Any], request: Request, truth: bool
     target = prepared(candidate, request)
     with torch.no_grad(), _OneDevice(truth):
         return flatten_outputs(
-            _method(target, request)(**request.arguments, **build(request.props or {}, request.arguments))
+            _target_callable(target, request)(**request.arguments, **build(request.props or {}, request.arguments))
         )
 
 
 def _needs_numbers(error: BaseException) -> bool:
-    """Return whether an error on the meta device means that the code read a number, or selected elements by their values."""
+    """Return whether an error on the meta device means that the code needs numbers or selects by value."""
     if isinstance(error, NeedsNumbersError):
         return True
     reasons = (
@@ -366,19 +373,19 @@ def _needs_numbers(error: BaseException) -> bool:
     return any(reason in str(error) for reason in reasons)
 
 
-def _operations(candidate: Callable[..., Any], request: Request) -> Observation:
+def _do_operations(candidate: Callable[..., Any], request: Request) -> Observation:
     counter, lines = _OperationCounter(), LineCounter()
-    observation = _functions(candidate, request, _both(counter, lines))
+    observation = _do_functions(candidate, request, _count_operations_and_lines(counter, lines))
     return replace(observation, operations=counter.count, largest=counter.largest, lines=lines.count)
 
 
 @contextmanager
-def _both(counter: _OperationCounter, lines: LineCounter) -> Iterator[None]:
+def _count_operations_and_lines(counter: _OperationCounter, lines: LineCounter) -> Iterator[None]:
     with counter, lines:
         yield
 
 
-def _functions(
+def _do_functions(
     candidate: Callable[..., Any], request: Request, counter: AbstractContextManager[Any] | None = None
 ) -> Observation:
     target = prepared(candidate, request)
@@ -387,27 +394,27 @@ def _functions(
         target.requires_grad_(False)
     # As in a call, so that the code cannot notice the counting. Code that needs autograd enables it here, too.
     with torch.set_grad_enabled(bool(request.props)), counter or nullcontext():
-        result = _method(target, request)(**arguments, **build(request.props or {}, request.arguments))
+        result = _target_callable(target, request)(**arguments, **build(request.props or {}, request.arguments))
     return Observation(outputs=_shapes(flatten_outputs(result)))
 
 
-def _attributes(candidate: Callable[..., Any], request: Request) -> Observation:
+def _do_attributes(candidate: Callable[..., Any], request: Request) -> Observation:
     target = prepared(candidate, request)
     return Observation(outputs={name: getattr(target, name) for name in request.wrt})
 
 
 _ACTIONS: dict[str, Callable[[Callable[..., Any], Request], Observation]] = {
-    "call": _call,
-    "gradients": _gradients,
-    "meta": _meta,
-    "operations": _operations,
-    "functions": _functions,
-    "attributes": _attributes,
+    "call": _do_call,
+    "gradients": _do_gradients,
+    "meta": _do_meta,
+    "operations": _do_operations,
+    "functions": _do_functions,
+    "attributes": _do_attributes,
 }
 
 
 class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts dispatched ATen operations and remembers the size of the largest tensor that one of them made."""
+    """Counts dispatched ATen operations, and records the size of the largest tensor that they made."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -416,7 +423,7 @@ class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Keep PyTorch from importing its compiler, which takes a second, to be told that there is nothing to compile here."""
+        """Prevent PyTorch from importing its compiler, which takes a second and is not needed here."""
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -438,7 +445,7 @@ class NeedsNumbersError(RuntimeError):
 
 
 class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Refuses to combine tensors of two devices. The meta device does so by itself for most operations, but not for a matrix product.
+    """Refuses to combine tensors of two devices, which the meta device does itself for most operations only.
 
     Args:
         truth: what a condition on the meta device is taken for; None if it is an error to look at one.
@@ -454,7 +461,7 @@ class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Keep PyTorch from importing its compiler, which takes a second, to be told that there is nothing to compile here."""
+        """Prevent PyTorch from importing its compiler, which takes a second and is not needed here."""
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -470,42 +477,42 @@ class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if self._left < 0:
                 raise NeedsNumbersError("a loop that goes on for as long as a condition holds")
             return self._truth
-        if _asks_for_lengths(operation, args, kwargs or {}):
+        if _is_length_request(operation, args, kwargs or {}):
             raise NeedsNumbersError(f"{operation} asks for lengths, which live on the CPU and are not known here")
         if len(devices) > 1 and operation not in self._CROSSING:
             raise RuntimeError(f"{operation} meets tensors on different devices: {', '.join(devices)}")
-        if _fetches(operation, args, kwargs or {}):
+        if _copies_to_cpu(operation, args, kwargs or {}):
             # For a look aside at numbers that are not there, any will do; what goes on with them is on the wrong device.
             return torch.zeros(args[0].shape, dtype=args[0].dtype, device="cpu")
         result = result_by_shape(func, args, kwargs or {})
         return func(*args, **(kwargs or {})) if result is NotImplemented else result
 
 
-def _asks_for_lengths(operation: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Return whether integers or truth values are copied from the meta device, for a loop or a packed sequence; or one is packed.
+def _is_length_request(operation: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Return whether integers or booleans are copied from the meta device, or a sequence is packed.
 
     PyTorch wants the lengths of a packed sequence on the CPU, wherever the sequence is. Other numbers are on the wrong device there.
     """
     if operation == "_pack_padded_sequence":
         return bool(args[0].is_meta) and not args[1].is_meta
-    return _fetches(operation, args, kwargs) and not args[0].is_floating_point()
+    return _copies_to_cpu(operation, args, kwargs) and not args[0].is_floating_point()
 
 
-def _fetches(operation: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Return whether a tensor is copied from the meta device."""
+def _copies_to_cpu(operation: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Return whether a tensor is copied from the meta device to the CPU."""
     return operation == "_to_copy" and str(kwargs.get("device")) == "cpu" and bool(args[0].is_meta)
 
 
 @cache
 def _accelerator() -> Any:
-    """Return PyTorch's module for the accelerator that it is built for, such as ``torch.cuda``; None without one that can be seeded."""
+    """Return PyTorch's module for its accelerator, such as ``torch.cuda``; None without a seedable one."""
     device = torch.accelerator.current_accelerator()
     module = None if device is None else torch.get_device_module(device)
     return module if hasattr(module, "is_initialized") and hasattr(module, "manual_seed_all") else None
 
 
 @contextmanager
-def _seeded() -> Iterator[None]:
+def _seed_random_numbers() -> Iterator[None]:
     """Seed the CPU's random numbers, and restore their state afterwards.
 
     ``torch.manual_seed`` would also queue a call, with a stack trace, for every kind of device that is not in use.
@@ -523,7 +530,7 @@ def _seeded() -> Iterator[None]:
 
 @contextmanager
 def neutral() -> Iterator[None]:
-    """Run under PyTorch's defaults, whatever a notebook has set, and restore its settings afterwards.
+    """Run under PyTorch's defaults, and restore the notebook's settings afterwards.
 
     Reading a setting is much faster than writing it, and settings are rarely changed.
     """
@@ -547,7 +554,7 @@ def neutral() -> Iterator[None]:
 
 
 def _matmul_precision() -> str | None:
-    """Return the precision of float32 products; None where it was set for single backends, for which PyTorch names no one value."""
+    """Return the precision of float32 products; None if it differs between backends."""
     try:
         return torch.get_float32_matmul_precision()
     except RuntimeError:
@@ -566,7 +573,7 @@ def _set_defaults(dtype: torch.dtype, *, autocast: bool) -> None:
 
 
 @contextmanager
-def _watched(off_limits: Set[CodeType], off_folder: str) -> Iterator[list[str]]:
+def _watch_off_limits(off_limits: Set[CodeType], off_folder: str) -> Iterator[list[str]]:
     """Yield a list that collects messages when Python enters code that is off limits.
 
     It does not raise: the code could catch the exception, and Python removes a profile function that raises.

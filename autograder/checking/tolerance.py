@@ -9,7 +9,7 @@ import torch
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Two numbers agree when ``|seen - expected| <= absolute + relative * |expected|``."""
+    """Two numbers agree if ``|seen - expected| <= absolute + relative * |expected|``."""
 
     relative: float
     absolute: float
@@ -35,6 +35,6 @@ _EXACT = Tolerance(0.0, 0.0, "integers, truth values and text are compared exact
 
 
 def tolerance_for(dtype: torch.dtype, device: str = "cpu") -> Tolerance:
-    """Return the tolerance of a dtype on a type of device (``"cpu"`` or ``"cuda"``)."""
+    """Return the tolerance for a dtype on a device type (``"cpu"`` or ``"cuda"``)."""
     table = _CUDA if device.startswith("cuda") else _CPU
     return table.get(dtype, _EXACT)

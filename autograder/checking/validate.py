@@ -1,4 +1,4 @@
-"""Run the pre-check: check a notebook with the visible questions before it is handed in.
+"""Run the pre-check: check a notebook with the visible tests before it is handed in.
 
 It runs the notebook's code cells in a fresh IPython shell, in a process of its own and under limits, and puts every exercise that they
 define to its check. The command of a student build is here too (``tfcourse validate NOTEBOOK``), because it must work with nothing but what
@@ -35,7 +35,7 @@ LIMITS = Limits()
 
 
 class NotebookError(Exception):
-    """The file cannot be checked; the message says why and what to do."""
+    """The file cannot be checked; the message states the reason and a remedy."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Absent:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """A question in words whose answer has not been written."""
+    """A question in words without a written answer."""
 
     name: str  # the question's name, or empty where the notebook has lost it
     points: float | None  # what it is worth, or None where the notebook does not say
@@ -92,22 +92,22 @@ class Validation:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Names that the notebook asks for and that are not there."""
+        """The names that the notebook checks but that could not be checked."""
         return tuple(absent.name for absent in self.absent)
 
     @property
     def score(self) -> float:
-        """Points earned on the visible questions."""
+        """The points earned on the visible tests."""
         return sum(verdict.score for verdict in self.verdicts)
 
     @property
     def max_score(self) -> float:
-        """Points that could be earned on them, with those of the exercises that are not there."""
+        """The maximum points on the visible tests, including exercises that could not be checked."""
         return sum(verdict.max_score for verdict in self.verdicts) + sum(item.points or 0.0 for item in self.absent)
 
     @property
     def passed(self) -> bool:
-        """Whether every exercise of the notebook has full marks on the visible questions."""
+        """Whether every exercise of the notebook has full marks on the visible tests."""
         return not self.missing and all(verdict.passed for verdict in self.verdicts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,9 +134,9 @@ def validate(path: Path, limits: Limits = LIMITS) -> Validation:
         NotebookError: if the file is not a notebook, contains no exercise, or nothing can be run here.
     """
     started = time.perf_counter()
-    every = _cells(path)
+    every = _read_cells(path)
     cells = [cell.source for cell in every if cell.kind == "code"]
-    names = _exercises_asked_for(cells)
+    names = _checked_names(cells)
     if not names:
         raise NotebookError(f"{path}: there is no exercise in this notebook. Is it a chapter's exercise notebook?")
     if importlib.util.find_spec("IPython") is None:
@@ -154,18 +154,20 @@ def validate(path: Path, limits: Limits = LIMITS) -> Validation:
     return Validation(
         verdicts=tuple(result for _, result in results if isinstance(result, Verdict)),
         absent=tuple(
-            _absent(name, result, cells, errors, names) for name, result in results if isinstance(result, Missing)
+            _describe_absent(name, result, cells, errors, names)
+            for name, result in results
+            if isinstance(result, Missing)
         ),
         errors=tuple(errors),
-        unanswered=tuple(_unanswered(every)),
+        unanswered=tuple(_find_unanswered(every)),
         seconds=time.perf_counter() - started,
         other_release=_other_release(path),
-        minutes=_minutes(every, names),
+        minutes=_stated_minutes(every, names),
     )
 
 
-def _minutes(cells: Sequence[_Cell], names: Sequence[str]) -> dict[str, int]:
-    """Return the minutes that the prompts tell, by exercise; none for an exercise whose prompt is gone."""
+def _stated_minutes(cells: Sequence[_Cell], names: Sequence[str]) -> dict[str, int]:
+    """Return the minutes stated in the prompts, by exercise; exercises without a prompt are omitted."""
     minutes: dict[str, int] = {}
     announced = 0
     for cell in cells:
@@ -179,7 +181,7 @@ def _minutes(cells: Sequence[_Cell], names: Sequence[str]) -> dict[str, int]:
 
 
 def _other_release(path: Path) -> str:
-    """Return the release of the checks that a notebook belongs to, if it says one and the installed package has another."""
+    """Return the notebook's release of the checks if the installed package has another one; else empty."""
     mark = json.loads(path.read_text(encoding="utf-8")).get("metadata", {}).get("tfcourse")
     stamp = str(mark.get("checks", "")) if isinstance(mark, dict) else ""
     return stamp if STAMP and stamp and stamp != STAMP else ""
@@ -189,7 +191,7 @@ def _first_line(source: str) -> str:
     return next(iter(source.strip().splitlines()), "")
 
 
-def _absent(
+def _describe_absent(
     name: str, result: Missing, cells: Sequence[str], errors: Sequence[CellError], asked: Sequence[str]
 ) -> Absent:
     """Describe a name that could not be checked: its points, and the cell error or misspelling that caused it."""
@@ -207,8 +209,8 @@ def _defines(source: str, name: str) -> bool:
     return re.search(rf"^\s*(async\s+def|def|class)\s+{name}\b|^{name}\s*=", source, re.MULTILINE) is not None
 
 
-def _unanswered(cells: Sequence[_Cell]) -> Iterator[Unanswered]:
-    """Yield the answers in words that are still as they were handed out, with or without nbgrader's metadata."""
+def _find_unanswered(cells: Sequence[_Cell]) -> Iterator[Unanswered]:
+    """Yield the written questions whose answer is still the placeholder, with or without nbgrader's metadata."""
     for cell in cells:
         question = cell.mark.get("grade") and cell.mark.get("solution")
         untouched = cell.source.strip() == PLACEHOLDER or (question and PLACEHOLDER in cell.source)
@@ -217,14 +219,14 @@ def _unanswered(cells: Sequence[_Cell]) -> Iterator[Unanswered]:
 
 
 class _Cell(NamedTuple):
-    """A cell as it is read: its type, its text, and nbgrader's metadata, where it has any."""
+    """A notebook cell: its type, its text, and its nbgrader metadata, if any."""
 
     kind: str
     source: str
     mark: Mapping[str, Any]
 
 
-def _cells(path: Path) -> list[_Cell]:
+def _read_cells(path: Path) -> list[_Cell]:
     if path.is_dir():
         raise NotebookError(f"{path}: this is a folder. Give the path of the notebook in it (it ends in .ipynb).")
     if not path.is_file():
@@ -248,7 +250,7 @@ def _cells(path: Path) -> list[_Cell]:
 
 
 def _checked_name(source: str) -> str | None:
-    """Return ``f`` if a cell's first statement is the call ``check(f)`` or ``check(f, …)``."""
+    """Return ``f`` if a cell's first statement is the call ``check(f)`` or ``check(f, …)``; else None."""
     try:
         first = ast.parse(source).body[:1]
     except SyntaxError:
@@ -263,16 +265,16 @@ def _is_test(source: str) -> bool:
     return _checked_name(source) is not None
 
 
-def _exercises_asked_for(cells: Sequence[str]) -> list[str]:
+def _checked_names(cells: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for source in cells if (name := _checked_name(source))))
 
 
 def describe(validation: Validation) -> str:
-    """Return a validation as text for a terminal: first all that needs work, then a line for each exercise that is right."""
+    """Describe a validation for a terminal: everything that needs work first, then a line per solved exercise."""
     failed = [verdict for verdict in validation.verdicts if not verdict.passed]
     lines = [*map(str, validation.errors), *map(str, failed), *map(str, validation.absent)]
-    lines += _right([verdict for verdict in validation.verdicts if verdict.passed])
-    lines += _questions(validation.unanswered)
+    lines += _solved_lines([verdict for verdict in validation.verdicts if verdict.passed])
+    lines += _unanswered_lines(validation.unanswered)
     if validation.other_release:
         lines.append(
             f"This notebook belongs to checks {validation.other_release}, the installed package has {STAMP}: "
@@ -280,11 +282,11 @@ def describe(validation: Validation) -> str:
         )
     score = f"{validation.score:g} of {validation.max_score:g} points on the visible tests"
     hidden = "Grading also runs hidden tests: the same kinds of test with other inputs."
-    return "\n".join([*lines, f"{score}, in {validation.seconds:.1f} s", *_progress(validation), hidden])
+    return "\n".join([*lines, f"{score}, in {validation.seconds:.1f} s", *_progress_lines(validation), hidden])
 
 
-def _progress(validation: Validation) -> list[str]:
-    """Say how many exercises are solved, how long the others take, and which comes next."""
+def _progress_lines(validation: Validation) -> list[str]:
+    """Describe how many exercises are solved, how long the others take, and which one is next."""
     solved = {verdict.exercise for verdict in validation.verdicts if verdict.passed}
     remaining = {name: minutes for name, minutes in validation.minutes.items() if name not in solved}
     count = f"{len(solved)} of {len(validation.verdicts) + len(validation.absent)} exercises solved"
@@ -296,11 +298,11 @@ def _progress(validation: Validation) -> list[str]:
     return [f"{count}, about {time_left} to go; next: {name} (about {next_minutes} minutes)"]
 
 
-def _right(passed: Sequence[Verdict]) -> list[str]:
+def _solved_lines(passed: Sequence[Verdict]) -> list[str]:
     return [f"{verdict.exercise}: {verdict.score:g} of {verdict.max_score:g} points, all right" for verdict in passed]
 
 
-def _questions(unanswered: Sequence[Unanswered]) -> list[str]:
+def _unanswered_lines(unanswered: Sequence[Unanswered]) -> list[str]:
     if not unanswered:
         return []
     points = sum(question.points or 0 for question in unanswered)
@@ -310,7 +312,7 @@ def _questions(unanswered: Sequence[Unanswered]) -> list[str]:
 
 
 def report(path: Path, *, as_json: bool, show: Callable[[str], Any] = print) -> int:
-    """Validate a notebook, show the result, and return the exit code: 0 full marks, 1 something is missing."""
+    """Validate a notebook, show the result, and return the exit code: 0 for full marks, 1 otherwise."""
     validation = validate(path)
     show(json.dumps(validation.to_dict(), indent=2) if as_json else describe(validation))
     return 0 if validation.passed else 1

@@ -1,4 +1,4 @@
-"""Values in words: numbers with as many digits as it takes to tell them apart, long texts around their difference, names of results."""
+"""Describe values in messages: numbers with enough digits, long texts around their difference, names of results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EMPTY = {"empty sequence": "an empty list or tuple", "empty mapping": "an empty
 
 
 def result_name(name: str, fields: Mapping[str, str] | None = None) -> str:
-    """Return what a result is called: ``the result``, ``result[1]``, ``result.flops``, ``the gradient of q``.
+    """Return a result's name in messages: ``the result``, ``result[1]``, ``result.flops``, ``the gradient of q``.
 
     Args:
         name: its name in an observation.
@@ -44,7 +44,7 @@ def steps(name: str) -> list[str]:
 
 
 def type_name(value: Value) -> str:
-    """Return a value's type in words: ``a tensor of shape (2, 3)``, ``an int``, ``None``."""
+    """Describe a value's type: ``a tensor of shape (2, 3)``, ``an int``, ``None``."""
     if value is None:
         return "None"
     if isinstance(value, Tensor):
@@ -54,12 +54,12 @@ def type_name(value: Value) -> str:
 
 
 def number_text(value: float, digits: int = 4) -> str:
-    """Return a number with so many significant digits; whole numbers and truth values as they are."""
+    """Format a float with ``digits`` significant digits, and other values with ``str``."""
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def texts_apart(actual: Any, expected: Any) -> tuple[str, str]:
-    """Return two Python values as texts that differ: with enough digits, around their first difference, or with their types."""
+    """Return two different texts for two Python values: with enough digits, around their difference, or with types."""
     if type(actual) is not type(expected):
         texts = number_or_repr(actual), number_or_repr(expected)
         alike = texts[0] == texts[1] or all(isinstance(value, (bool, int, float)) for value in (actual, expected))
@@ -67,32 +67,32 @@ def texts_apart(actual: Any, expected: Any) -> tuple[str, str]:
     if isinstance(expected, float):
         return _enough_digits(actual, expected)
     if isinstance(expected, str):
-        return _around_difference(actual, expected)
+        return _excerpts_around_difference(actual, expected)
     return number_or_repr(actual), number_or_repr(expected)
 
 
 def number_or_repr(value: Any) -> str:
-    """Return a number with few digits, and anything else as Python writes it, cut if it is long."""
-    return number_text(value) if isinstance(value, float) else _Shortened().repr(value)
+    """Format a float with few digits, and any other value with its truncated repr."""
+    return number_text(value) if isinstance(value, float) else _ShorteningRepr().repr(value)
 
 
-class _Shortened(reprlib.Repr):
-    """Shorten long values; the mark for what is left out of a text stands outside its quotes."""
+class _ShorteningRepr(reprlib.Repr):
+    """A Repr that shortens long values, with the ellipsis of a text outside its quotes."""
 
     def repr_str(self, x: str, level: int) -> str:
-        """Return a text, or its beginning and its end."""
+        """Return a text's repr, or the reprs of its beginning and its end."""
         if len(x) <= 2 * _AROUND:
             return repr(x)
         return f"{x[:_AROUND]!r} … {x[-_AROUND:]!r}"
 
 
 def _enough_digits(actual: float, expected: float) -> tuple[str, str]:
-    """Return two floats with the fewest significant digits with which they do not read the same."""
+    """Format two floats with the fewest significant digits that make them different."""
     texts = [(number_text(actual, digits), number_text(expected, digits)) for digits in _DIGITS]
     return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
 
 
-def _around_difference(actual: str, expected: str) -> tuple[str, str]:
+def _excerpts_around_difference(actual: str, expected: str) -> tuple[str, str]:
     if max(len(actual), len(expected)) <= 2 * _AROUND:
         return repr(actual), repr(expected)
     index = next((i for i, (a, b) in enumerate(zip(actual, expected, strict=False)) if a != b), None)
@@ -106,12 +106,12 @@ def _excerpt(text: str, index: int) -> str:
 
 
 def format_value(value: Value) -> str:
-    """Return a value for people: numbers if they are few, otherwise the shape."""
+    """Describe a value for people: numbers if they are few, otherwise the shape."""
     if isinstance(value, Tensor):
         if value.numel() > MOST_NUMBERS or value.is_meta:
             return f"a tensor {tuple(value.shape)}"
         numbers = value.detach().cpu()
-        return _nested(numbers.double().tolist() if numbers.is_floating_point() else numbers.tolist())
+        return _nested_text(numbers.double().tolist() if numbers.is_floating_point() else numbers.tolist())
     if isinstance(value, Mapping):
         items = [f"{key!r}: {format_value(item)}" for key, item in list(value.items())[:4]]
         return "{" + ", ".join([*items, "…"] if len(value) > 4 else items) + "}"
@@ -120,12 +120,12 @@ def format_value(value: Value) -> str:
     return number_or_repr(value)
 
 
-def _nested(numbers: Any) -> str:
-    return f"[{', '.join(map(_nested, numbers))}]" if isinstance(numbers, list) else number_text(numbers)
+def _nested_text(numbers: Any) -> str:
+    return f"[{', '.join(map(_nested_text, numbers))}]" if isinstance(numbers, list) else number_text(numbers)
 
 
 def other_items(actual: Observation, expected: Observation, fields: Mapping[str, str]) -> str:
-    """Say which items a result lacks or has too many.
+    """Describe the items that a result lacks or has too many.
 
     Items are counted where they are returned, not the numbers in them: a tuple of a state and a pair of caches has two items.
 
@@ -135,21 +135,28 @@ def other_items(actual: Observation, expected: Observation, fields: Mapping[str,
         fields: as for :func:`result_name`.
     """
     if dict(actual.outputs) == {_OUTPUT: None}:
-        return f"it returns None, expected {_described(expected, [], fields)}: is there a return?"
+        return f"it returns None, expected {_describe_part(expected, [], fields)}: is there a return?"
     prefix: list[str] = []
     while True:
         items = _children(actual, prefix), _children(expected, prefix)
-        if items[0] != items[1] or (not any(items) and _under(actual, prefix) != _under(expected, prefix)):
-            return _other_count(actual, expected, prefix, {} if prefix else fields)
+        if items[0] != items[1] or (not any(items) and _names_under(actual, prefix) != _names_under(expected, prefix)):
+            return _describe_count_difference(actual, expected, prefix, {} if prefix else fields)
         deeper = next(
-            (step for step in items[1] if _under(actual, [*prefix, step]) != _under(expected, [*prefix, step])), None
+            (
+                step
+                for step in items[1]
+                if _names_under(actual, [*prefix, step]) != _names_under(expected, [*prefix, step])
+            ),
+            None,
         )
         if deeper is None:
-            return _other_names(actual, expected)
+            return _describe_other_names(actual, expected)
         prefix.append(deeper)
 
 
-def _other_count(actual: Observation, expected: Observation, prefix: list[str], fields: Mapping[str, str]) -> str:
+def _describe_count_difference(
+    actual: Observation, expected: Observation, prefix: list[str], fields: Mapping[str, str]
+) -> str:
     """Describe the difference in the number of items under a prefix."""
     present, required = _children(actual, prefix), _children(expected, prefix)
     parent = _OUTPUT + "".join(prefix)
@@ -160,48 +167,48 @@ def _other_count(actual: Observation, expected: Observation, prefix: list[str], 
             return f"{result_name(name, fields)} is missing"
         # Gradients are observed without the kinds of containers: an empty list then shows by its gap alone.
         if required.index(missing[0]) < required.index(present[-1]):
-            return f"{result_name(name)} is empty, expected {_described(expected, [*prefix, missing[0]], {})}"
+            return f"{result_name(name)} is empty, expected {_describe_part(expected, [*prefix, missing[0]], {})}"
     if required and extra and not missing and present.index(extra[0]) < present.index(required[-1]):
         return f"{result_name(parent + extra[0], fields)} should be empty"
-    has = f"has {_count(present)}" if present else f"is {_described(actual, prefix, {})}"
-    asked_for = _described(expected, prefix, fields, of_a_list=parent in actual.outputs)
+    has = f"has {_count_text(present)}" if present else f"is {_describe_part(actual, prefix, {})}"
+    asked_for = _describe_part(expected, prefix, fields, of_a_list=parent in actual.outputs)
     return f"{result_name(parent, fields)} {has}, expected {asked_for}"
 
 
-def _under(observation: Observation, prefix: list[str]) -> list[str]:
+def _names_under(observation: Observation, prefix: list[str]) -> list[str]:
     start = _OUTPUT + "".join(prefix)
     names = dict.fromkeys(observation.outputs, "") | _empty_containers(observation)
     return sorted(f"{name}{kind}" for name, kind in names.items() if name == start or name.startswith(f"{start}["))
 
 
 def _empty_containers(observation: Observation) -> dict[str, str]:
-    """Return the names of empty containers with their kind: no output bears their names."""
+    """Return the names of empty containers with their kind, because no output has their names."""
     pairs = (text.rsplit(": ", 1) for text in observation.containers)
     return {name: kind for name, kind in pairs if kind in _EMPTY}
 
 
 def _children(observation: Observation, prefix: list[str]) -> list[str]:
-    """Return the indices of the parts directly under a prefix, in order; none for a single value."""
+    """Return the indices of the parts directly under a prefix, in order; empty for a single value."""
     depth, start = len(prefix), _OUTPUT + "".join(prefix)
     empty = _empty_containers(observation)
     names = [name for name in (*observation.outputs, *empty) if name.startswith(f"{start}[")]
     indices = dict.fromkeys(steps(name)[depth] for name in names)
     # Names of empty containers come last: put a list's items back into their order.
-    return sorted(indices, key=_position) if empty else list(indices)
+    return sorted(indices, key=_index_value) if empty else list(indices)
 
 
-def _position(index: str) -> int:
+def _index_value(index: str) -> int:
     return int(index[1:-1]) if index[1:-1].isdigit() else 0
 
 
-def _described(
+def _describe_part(
     observation: Observation, prefix: list[str], fields: Mapping[str, str], *, of_a_list: bool = False
 ) -> str:
     """Describe the part under a prefix: a number of items, a tensor with its shape, a type."""
     if indices := _children(observation, prefix):
         names = [fields[f"{_OUTPUT}{index}"] for index in indices if f"{_OUTPUT}{index}" in fields]
         container = "a dictionary of " if indices[0][1] in "'\"" else "a list or tuple of "
-        return (container if of_a_list else "") + _count(indices) + (f" ({', '.join(names)})" if names else "")
+        return (container if of_a_list else "") + _count_text(indices) + (f" ({', '.join(names)})" if names else "")
     name = _OUTPUT + "".join(prefix)
     if name not in observation.outputs:
         return _EMPTY.get(_empty_containers(observation).get(name, ""), "an empty list or tuple")
@@ -210,11 +217,11 @@ def _described(
     return f"a tensor of shape {value}" if isinstance(value, tuple) else type_name(value)
 
 
-def _count(indices: list[str]) -> str:
+def _count_text(indices: list[str]) -> str:
     return f"{len(indices)} item{'' if len(indices) == 1 else 's'}"
 
 
-def _other_names(actual: Observation, expected: Observation) -> str:
+def _describe_other_names(actual: Observation, expected: Observation) -> str:
     """Describe a missing or unexpected result among gradients, weights or attributes."""
     missing = [name for name in expected.outputs if name not in actual.outputs]
     extra = [name for name in actual.outputs if name not in expected.outputs]

@@ -40,13 +40,13 @@ class Diagnosis:
 
     @property
     def heading(self) -> str:
-        """The name of the section for people, which is its heading, or its label where that is not known."""
+        """The section's heading or, if it is unknown, its label in words."""
         return self.section or self.read.replace("-", " ")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The finding of one row."""
+    """The result of one row."""
 
     aspect: str  # the aspect's short name, for example ``"values"``
     title: str  # what the aspect asks, as a sentence
@@ -62,17 +62,17 @@ class Finding:
 
     @property
     def mark(self) -> str:
-        """The sign ✓ if the row passed, ✗ if it was missed, – if it was not judged."""
+        """The row's sign: ✓ passed, ✗ missed, – not judged."""
         return "–" if self.message == NOT_JUDGED else "✓" if self.passed else "✗"
 
     @property
     def state(self) -> str:
-        """The state in words, for readers who do not see the sign."""
+        """The row's state in words, for readers who do not see the sign."""
         return {"✓": "passed", "✗": "missed", "–": "not judged"}[self.mark]
 
     @property
     def is_reduced(self) -> bool:
-        """Whether the row passed and pays only a share of its points, because some numbers are wrong."""
+        """Whether the row passed but earns only some of its points, because some numbers are wrong."""
         return self.passed and self.message != NOT_JUDGED and self.earned < round(self.points, 2)
 
     def __post_init__(self) -> None:
@@ -84,7 +84,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a check. Its text form is its score, which is what nbgrader reads as partial credit."""
+    """The outcome of a check. Its repr is its score, which nbgrader reads as partial credit."""
 
     exercise: str  # name of the exercise
     chapter: str  # chapter that the exercise belongs to
@@ -97,22 +97,22 @@ class Verdict:
 
     @property
     def score(self) -> float:
-        """Points earned."""
+        """The earned points."""
         return round(float(sum(finding.earned for finding in self.findings)), 2)
 
     @property
     def max_score(self) -> float:
-        """Points that could be earned."""
+        """The maximum points."""
         return float(sum(finding.points for finding in self.findings))
 
     @property
     def passed(self) -> bool:
-        """Whether every aspect passed."""
+        """Whether every row passed."""
         return all(finding.passed for finding in self.findings)
 
     @property
     def diagnoses(self) -> tuple[Diagnosis, ...]:
-        """The distinct diagnoses of the failed aspects, in order."""
+        """The distinct diagnoses of the failed rows, in order."""
         return tuple(dict.fromkeys(finding.diagnosis for finding in self.findings if finding.diagnosis is not None))
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Verdict:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Verdict:
-        """Return the verdict that :meth:`to_dict` described."""
+        """Parse the data that :meth:`to_dict` returned."""
         findings = tuple(
             Finding(
                 aspect=item["aspect"],
@@ -147,10 +147,10 @@ class Verdict:
 
     def __str__(self) -> str:
         lines = [f"{self.exercise}: {self.score:g} of {self.max_score:g} points"]
-        for diagnosis, findings in self._grouped():
-            for rows in _folded(findings):
+        for diagnosis, findings in self._group_findings():
+            for rows in _fold_lines(findings):
                 mark = {"✓": "x", "✗": " ", "–": "-"}[rows[0].mark]
-                lines.append(f"  [{mark}] {_points_text(rows, '/')}  {_title(rows)}: {rows[0].message}")
+                lines.append(f"  [{mark}] {_points_text(rows, '/')}  {_line_title(rows)}: {rows[0].message}")
                 lines += [f"        - {finding.title}" for finding in rows if len(rows) > 1]
                 lines += [textwrap.indent(finding.example, " " * 8) for finding in rows[:1] if finding.example]
             if findings[0].is_reduced:
@@ -160,8 +160,8 @@ class Verdict:
                 lines.append(f"  Read again: lesson {self.chapter}, “{diagnosis.heading}”")
         return "\n".join([*lines, *([f"  {self.note}"] if self.note else [])])
 
-    def _grouped(self) -> list[tuple[Diagnosis | None, list[Finding]]]:
-        """Return the findings in groups: passed and unexplained ones, reduced ones, those of each mistake, those that are not judged."""
+    def _group_findings(self) -> list[tuple[Diagnosis | None, list[Finding]]]:
+        """Group the findings: passed and unexplained ones, reduced ones, each mistake's, and unjudged ones."""
         plain: list[Finding] = []
         reduced: list[Finding] = []
         unjudged: list[Finding] = []
@@ -181,7 +181,7 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         note = f'<p style="margin:.5em 0 0"><strong>{html.escape(self.note)}</strong></p>' if self.note else ""
-        groups = "".join(self._group(diagnosis, findings) for diagnosis, findings in self._grouped())
+        groups = "".join(self._group_html(diagnosis, findings) for diagnosis, findings in self._group_findings())
         return (
             f'<div class="tfc-verdict" style="{_BOX}">'
             f'<p style="margin:0 0 .5em"><code>{html.escape(self.exercise)}</code> '
@@ -192,13 +192,13 @@ class Verdict:
             f'<th scope="col" style="{_CELL}">What was seen</th></tr></thead>{groups}</table>{note}</div>'
         )
 
-    def _group(self, diagnosis: Diagnosis | None, findings: Sequence[Finding]) -> str:
-        rows = "".join(map(_row, _folded(findings))) + (self._diagnosis(diagnosis) if diagnosis else "")
+    def _group_html(self, diagnosis: Diagnosis | None, findings: Sequence[Finding]) -> str:
+        rows = "".join(map(_row_html, _fold_lines(findings))) + (self._diagnosis_html(diagnosis) if diagnosis else "")
         if findings[0].is_reduced:
             rows += f'<tr class="tfc-reduced"><td colspan="3" style="{_CELL}">{paid_text(findings)}</td></tr>'
         return f"<tbody>{rows}</tbody>"
 
-    def _diagnosis(self, diagnosis: Diagnosis) -> str:
+    def _diagnosis_html(self, diagnosis: Diagnosis) -> str:
         heading = html.escape(diagnosis.heading)
         if self.site:
             address = html.escape(section_address(self.site, self.chapter, diagnosis.read))
@@ -226,8 +226,8 @@ _PRE = "margin:.25em 0;overflow-x:auto;font-size:.9em;line-height:1.35"
 _CELL = "text-align:left;vertical-align:top;padding:.25em .75em .25em 0;border-bottom:1px solid rgba(128,128,128,.4)"
 
 
-def _folded(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Return the rows of each line: one row, or all rows that failed with the same message."""
+def _fold_lines(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Return the findings of each line: one row, or all rows that failed with the same message."""
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
         told_apart = finding.aspect if finding.passed and finding.message != NOT_JUDGED else (finding.message,)
@@ -238,36 +238,36 @@ def _folded(findings: Sequence[Finding]) -> list[list[Finding]]:
     return sorted(lines, key=lambda rows: findings.index(rows[0]))
 
 
-def _points(rows: Sequence[Finding]) -> tuple[float, float]:
+def _sum_points(rows: Sequence[Finding]) -> tuple[float, float]:
     return sum(finding.earned for finding in rows), sum(finding.points for finding in rows)
 
 
 def _points_text(rows: Sequence[Finding], slash: str) -> str:
-    """Return the points of a line: earned and possible ones, or only what it is worth where a later line says what it pays."""
-    earned, points = _points(rows)
+    """Return a line's points: earned and maximum, or only the maximum if a later line states the earned ones."""
+    earned, points = _sum_points(rows)
     return f"({points:g})" if rows[0].is_reduced else f"{earned:g}{slash}{points:g}"
 
 
 def paid_text(rows: Sequence[Finding]) -> str:
-    """Return what reduced rows pay together."""
-    earned, points = _points(rows)
+    """Describe the points that reduced rows earn together."""
+    earned, points = _sum_points(rows)
     which = "This row pays" if len(rows) == 1 else f"These {len(rows)} rows pay"
     return f"{which} in proportion to the right numbers: {earned:g} of {points:g} points."
 
 
-def _title(rows: Sequence[Finding]) -> str:
+def _line_title(rows: Sequence[Finding]) -> str:
     return rows[0].title.rstrip(".") if len(rows) == 1 else f"{len(rows)} rows"
 
 
-def _row(rows: Sequence[Finding]) -> str:
+def _row_html(rows: Sequence[Finding]) -> str:
     first = rows[0]
-    title = html.escape(first.title) if len(rows) == 1 else _details(f"{len(rows)} rows", _list(rows))
+    title = html.escape(first.title) if len(rows) == 1 else _details_html(f"{len(rows)} rows", _list_html(rows))
     example = ""
     if first.example:
         # In a row of its own, which is as wide as the table: its columns must stay columns.
         question, *lines = html.escape(first.example).split("\n")
         side_by_side = f'\n<pre style="{_PRE}">{chr(10).join(lines)}</pre>' if lines else ""
-        details = _details("An example", f"<code>{question}</code>{side_by_side}")
+        details = _details_html("An example", f"<code>{question}</code>{side_by_side}")
         example = f'<tr class="tfc-example"><td colspan="3" style="{_CELL}">{details}</td></tr>'
     return (
         f'<tr class="{first.state.replace(" ", "-")}"><th scope="row" style="{_CELL};font-weight:normal">'
@@ -277,9 +277,9 @@ def _row(rows: Sequence[Finding]) -> str:
     )
 
 
-def _list(rows: Sequence[Finding]) -> str:
+def _list_html(rows: Sequence[Finding]) -> str:
     return f"<ul>{''.join(f'<li>{html.escape(finding.title)}</li>' for finding in rows)}</ul>"
 
 
-def _details(summary: str, content: str) -> str:
+def _details_html(summary: str, content: str) -> str:
     return f"<details style='display:inline-block;vertical-align:top;max-width:100%'><summary>{summary}</summary>{content}</details>"

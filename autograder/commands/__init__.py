@@ -1,1 +1,1 @@
-"""Provide the command line: the ``tfcourse`` program, its commands, and what they print."""
+"""Provide the command line: the ``tfcourse`` program and its commands."""

@@ -8,9 +8,14 @@ from pathlib import Path
 import click
 
 from autograder.commands.console import CommandResult, command, progress_bar
-from autograder.commands.options import OTHER_COURSE, chapters_of_project, course_option, required_chapters_argument
+from autograder.commands.options import (
+    OTHER_COURSE,
+    course_option,
+    required_chapters_argument,
+    resolve_project_chapters,
+)
 from autograder.course.course_file import course_file_path
-from autograder.course.course_file_edits import course_file_or_before, set_selection, write_template
+from autograder.course.course_file_edits import restore_course_file_on_failure, set_selection, write_template
 from autograder.course.folder import CONFIG_NAME
 from autograder.course.paths import course_folder, create_or_open_course, project_root, require_writable
 from autograder.errors import CourseError
@@ -60,14 +65,14 @@ def assign(
         raise CourseError("there is no course.toml", where=like, do="Name the folder of another course with --like.")
     from autograder.course.release.assign import assign as assign_chapters
 
-    names = chapters_of_project(root, chapters)
+    names = resolve_project_chapters(root, chapters)
     is_new = not (folder / CONFIG_NAME).is_file()
-    with create_or_open_course(folder) as course, progress_bar("assign"), course_file_or_before(course.root):
+    with create_or_open_course(folder) as course, progress_bar("assign"), restore_course_file_on_failure(course.root):
         write_template(course.root, like)
         if choices:
-            _choose(root, course.root, names[0], _names(only), _names(without))
+            _save_selection(root, course.root, names[0], _split_names(only), _split_names(without))
         assigned = assign_chapters(root, course, names)
-    lines = [f"made a new course in {folder}{_similar_course(folder)}"] if is_new else []
+    lines = [f"made a new course in {folder}{_similar_course_warning(folder)}"] if is_new else []
     lines += [
         f"{item.chapter}: give students {item.package}\n  notebook {item.notebook}\n  package  {item.wheel}"
         for item in assigned
@@ -75,19 +80,19 @@ def assign(
     return CommandResult([vars(item) for item in assigned], "\n".join(lines))
 
 
-def _similar_course(folder: Path) -> str:
-    """Return a warning if a course of a similar name lies beside a new one, whose name may be mistyped."""
+def _similar_course_warning(folder: Path) -> str:
+    """Return a warning if a new course's name resembles that of a course beside it, or an empty string."""
     others = {path.parent.name for path in folder.parent.glob(f"*/{CONFIG_NAME}")} - {folder.name}
     close = get_close_matches(folder.name, others, n=1)
     return f". There is a course {close[0]} beside it: if you meant that, delete {folder.name}." if close else ""
 
 
-def _names(typed: str | None) -> list[str] | None:
+def _split_names(typed: str | None) -> list[str] | None:
     return None if typed is None else [name for name in (part.strip() for part in typed.split(",")) if name]
 
 
-def _choose(root: Path, course: Path, chapter: str, only: list[str] | None, without: list[str] | None) -> None:
-    """Write which exercises of a chapter are assigned to ``course.toml``, if the chapter has them."""
+def _save_selection(root: Path, course: Path, chapter: str, only: list[str] | None, without: list[str] | None) -> None:
+    """Save the assigned exercises of a chapter in ``course.toml``."""
     from autograder.course.authoring.chapter import find_chapter
     from autograder.course.authoring.selection import require_names
 

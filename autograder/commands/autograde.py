@@ -15,10 +15,10 @@ from autograder.commands.grade_chapter import (
     autograde_chapter,
     collect_in_place,
     needs_action,
+    pause_garbage_collection,
     require_submissions,
     settings_for,
     start_workers,
-    without_garbage_collection,
 )
 from autograder.commands.options import (
     OTHER_COURSE,
@@ -82,7 +82,7 @@ def _autograde(
     workers: WorkerPool,
     read_settings: Callable[[], GradingSettings],
 ) -> CommandResult:
-    with without_garbage_collection():
+    with pause_garbage_collection():
         from autograder.course.gradebook.reader import released_chapters
         from autograder.course.lock import course_lock
         from autograder.grading.released_points import refuse_changed_points

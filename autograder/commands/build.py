@@ -11,7 +11,7 @@ import click
 
 from autograder.commands.console import CommandResult, command, progress_bar
 from autograder.commands.lectures import Lectures
-from autograder.commands.options import chapters_of_project, listed_chapters_of_project
+from autograder.commands.options import parse_project_chapters, resolve_project_chapters
 from autograder.course.paths import project_root, require_writable
 from autograder.errors import CourseError
 
@@ -86,19 +86,19 @@ def build(
       tfcourse build --chapters 01-11
       tfcourse build --course ~/teaching/dl-2026
     """
-    from autograder.commands.released_site import released_site
+    from autograder.commands.released_site import read_released_site
 
     root = project_root()
     if pdf and slides is None:
         raise click.UsageError("--pdf prints slides: pass --slides, too.")
     lectures = None if slides is None else Lectures(root, slides, course_dir, pdf)
-    shown = listed_chapters_of_project(root, listed) if listed is not None else []
-    only = _offered(root, offered, shown)
-    released = None if course_dir is None else released_site(course_dir, only)
+    shown = parse_project_chapters(root, listed) if listed is not None else []
+    only = _offered_chapters(root, offered, shown)
+    released = None if course_dir is None else read_released_site(course_dir, only)
     if output is not None:
         require_writable(output.resolve(), "Name a folder that you may write to with --output.")
     from autograder.commands.practice_pages import practice_chapters
-    from autograder.commands.unchanged_site import remember_site, site_key, unchanged_site
+    from autograder.commands.unchanged_site import read_report, site_key, store_report
     from autograder.site.build import site_folder
 
     folder = site_folder(root, output)
@@ -108,20 +108,20 @@ def build(
         options = ["offered", *(only or ()), "shown", *shown, "practice", *closed]
         options += lectures.key() if lectures else []
         key = site_key(root, folder, options if released is None else [*options, released.key()])
-        existing = unchanged_site(root, folder, key)
+        existing = read_report(root, folder, key)
         site = existing or _build(root, output, only, shown, released, closed, lectures, step)
         if existing is None:
-            remember_site(root, site, key)
-    return _result(site, "unchanged" if existing else f"in {site.seconds:.0f} s", lectures)
+            store_report(root, site, key)
+    return _site_result(site, "unchanged" if existing else f"in {site.seconds:.0f} s", lectures)
 
 
-def _offered(root: Path, typed: Sequence[str], shown: Sequence[str]) -> Sequence[str] | None:
-    """Return the chapters whose files are offered; None for all.
+def _offered_chapters(root: Path, typed: Sequence[str], shown: Sequence[str]) -> Sequence[str] | None:
+    """Return the chapters whose files are offered, or None for all chapters.
 
     Raises:
         CourseError: if one of them is not on the site.
     """
-    offered = chapters_of_project(root, typed) if typed else None
+    offered = resolve_project_chapters(root, typed) if typed else None
     if missing := [name for name in offered or () if shown and name not in shown]:
         raise CourseError(
             f"--offer names {', '.join(missing)}, and --chapters leaves it out",
@@ -140,17 +140,17 @@ def _build(
     lectures: Lectures | None,
     step: Callable[[str], None],
 ) -> SiteReport:
-    """Build the site with the students' files, and search both for solutions."""
-    from autograder.commands.practice_pages import practice_pages, with_pages
+    """Build the site, and search it and the students' files for solutions."""
+    from autograder.commands.practice_pages import add_practice_pages, make_practice_pages
     from autograder.course.release.leaks import find_leaks, refuse_leaks, site_materials
     from autograder.course.release.secret_texts import project_secrets
     from autograder.course.release.student_files import StudentFiles
     from autograder.site.build import build_site
 
-    pages = practice_pages(root, closed, step)
+    pages = make_practice_pages(root, closed, step)
     decks = lectures.build(step) if lectures else None
     if released is not None:
-        files, plan = with_pages(released.files, pages), released.course
+        files, plan = add_practice_pages(released.files, pages), released.course
         site = build_site(
             root, output=output, downloads=files, chapters=shown, course=plan, slides=decks, progress=step
         )
@@ -163,7 +163,7 @@ def _build(
             site = build_site(
                 root,
                 output=output,
-                downloads=with_pages(students.paths, pages),
+                downloads=add_practice_pages(students.paths, pages),
                 complete_downloads=packages.result,
                 chapters=shown,
                 slides=decks,
@@ -177,7 +177,7 @@ def _build(
     return site
 
 
-def _result(site: SiteReport, effort: str, lectures: Lectures | None) -> CommandResult:
+def _site_result(site: SiteReport, effort: str, lectures: Lectures | None) -> CommandResult:
     return CommandResult(
         {
             "output": site.output,

@@ -1,4 +1,4 @@
-"""Run a command: text for people or JSON for scripts, progress, errors, exit codes.
+"""Run a command and print its result, progress and errors.
 
 Exit codes: 0 done; 1 the thing examined falls short; 2 wrong usage, input or environment; 130 stopped with Ctrl-C, 143 with SIGTERM and 129
 because the terminal was closed, as shells have it.
@@ -47,22 +47,22 @@ class CommandResult:
     code: int = 0  # the exit code
 
 
-def example(function: Callable[P, R]) -> Callable[P, R]:
-    """Preserve the line breaks of the example in a command's help, which click would join to a paragraph."""
+def keep_example_lines(function: Callable[P, R]) -> Callable[P, R]:
+    """Preserve the line breaks of the example in a command's help."""
     function.__doc__ = (function.__doc__ or "").replace("    Example:\n", "    \b\n    Example:\n")
     return function
 
 
 def command(function: Callable[..., CommandResult]) -> Callable[..., None]:
-    """Turn a function that returns a result into a command's body: add ``--json``, print the result or the error, and exit."""
+    """Make a command from a function that returns a result, and add ``--json``."""
 
     @click.option("--json", "json_", is_flag=True, help="Print the result as JSON.")
-    @wraps(example(function))
+    @wraps(keep_example_lines(function))
     def run(*args: Any, json_: bool, **kwargs: Any) -> None:
-        _write_any_character()
+        _escape_unencodable()
         # In JSON mode standard output carries the result only, even if libraries and child processes print.
-        with _stdout_to_stderr() if json_ else nullcontext(), _stopped_in_good_order() as stopped_by:
-            outcome, failure = _attempt(function, stopped_by, *args, **kwargs)
+        with _redirect_stdout() if json_ else nullcontext(), _handle_termination() as stopped_by:
+            outcome, failure = _run_command(function, stopped_by, *args, **kwargs)
         if failure:
             click.echo(click.style("tfcourse: ", fg="red", bold=True) + failure, err=True)
         if json_ or outcome.text:
@@ -73,8 +73,8 @@ def command(function: Callable[..., CommandResult]) -> Callable[..., None]:
 
 
 @contextmanager
-def _stopped_in_good_order() -> Iterator[list[int]]:
-    """Handle other termination signals like Ctrl-C; yield the list of received signals.
+def _handle_termination() -> Iterator[list[int]]:
+    """Handle other termination signals like Ctrl-C, and yield the list of received signals.
 
     A second signal ends the program at once. Signals that are ignored, as by `nohup`, stay ignored.
     """
@@ -111,10 +111,10 @@ def _stopped_in_good_order() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _attempt(
+def _run_command(
     function: Callable[..., CommandResult], stopped_by: list[int], *args: Any, **kwargs: Any
 ) -> tuple[CommandResult, str]:
-    """Run a command; return its result, and the error if the user can fix it."""
+    """Run a command, and return its result and the message of a user error, or an empty string."""
     try:
         return function(*args, **kwargs), ""
     except KeyboardInterrupt as stopped:
@@ -137,16 +137,16 @@ def as_json(data: object) -> str:
     return json.dumps(data, indent=2, default=str, allow_nan=False)
 
 
-def _write_any_character() -> None:
-    """Let a terminal without a character such as √ not end a command."""
+def _escape_unencodable() -> None:
+    """Escape the characters that a terminal cannot show."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 @contextmanager
-def _stdout_to_stderr() -> Iterator[None]:
-    """Redirect standard output, of this process and its children, to standard error."""
+def _redirect_stdout() -> Iterator[None]:
+    """Redirect the standard output of this process and its children to standard error."""
     sys.stdout.flush()
     try:
         saved = os.dup(1)
@@ -165,7 +165,7 @@ def _stdout_to_stderr() -> Iterator[None]:
 
 @contextmanager
 def progress_bar(title: str, total: int | None = None, every: int = 1) -> Iterator[Callable[[str], None]]:
-    """Yield a function that marks one step as done: a bar on a terminal, plain lines on standard error elsewhere.
+    """Yield a function that shows the progress of one more step.
 
     Args:
         title: what is being done.

@@ -37,8 +37,8 @@ def decide(
     from autograder.course.gradebook.reader import released_chapters
     from autograder.course.lock import course_lock
     from autograder.grading.reports.grades import read_grades
-    from autograder.intake.people.find_student import called, find_student
-    from autograder.intake.people.standing import decide as give
+    from autograder.intake.people.find_student import display_name, find_student
+    from autograder.intake.people.standing import record_decision as give
 
     if undo != (points is None and reason is None) or not (undo or (reason or "").strip()):
         raise click.UsageError("give either POINTS and a REASON in quotation marks, or --undo")
@@ -54,7 +54,7 @@ def decide(
             if not grade.decision:
                 raise CourseError(f"nobody has decided about {student} in {name}", do="There is nothing to take back.")
             entry = give(course, student, name, None)
-            return CommandResult({"student": student, "chapter": name}, f"{called(entry)}, {name}: taken back")
+            return CommandResult({"student": student, "chapter": name}, f"{display_name(entry)}, {name}: taken back")
         if not (points is not None and isfinite(points) and 0 <= points <= grade.best):
             raise CourseError(f"{points:g} points: {name} has 0 to {grade.best:g}", do="Give points between the two.")
         if grade.handed_in_by or (grade.graded and not grade.decision):
@@ -63,4 +63,4 @@ def decide(
         entry = give(course, student, name, (points, " ".join((reason or "").split())))
     data = {"student": student, "chapter": name, "points": points, "best": grade.best, "reason": reason}
     earlier = f" (before: {grade.score:g})" if grade.decision else ""
-    return CommandResult(data, f"{called(entry)}, {name}: {points:g} of {grade.best:g} points{earlier}")
+    return CommandResult(data, f"{display_name(entry)}, {name}: {points:g} of {grade.best:g} points{earlier}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autograder.commands.console import CommandResult, command, progress_bar
-from autograder.commands.options import chapters_of_project, course_option, required_chapters_argument
+from autograder.commands.options import course_option, required_chapters_argument, resolve_project_chapters
 from autograder.course.paths import course_folder, project_root
 from autograder.errors import CourseError
 
@@ -73,7 +73,7 @@ def exam(
     struck = set(without)
     if struck and (seed is None or max(struck) > questions):
         raise click.UsageError("--without needs the --seed of an exam, and the number of one of its questions.")
-    names = chapters_of_project(project_root(), chapters)
+    names = resolve_project_chapters(project_root(), chapters)
     numbers = [chapter.partition("_")[0] for chapter in names]
     folder_name = _folder_name(name or "-".join(numbers))
     course = Course.open(course_folder(course_dir), create=True)
@@ -101,7 +101,7 @@ def exam(
     lines = [f"{versions} version{'s' if versions > 1 else ''} of {questions} questions: {folder}", f"seed: {seed}"]
     lines += [
         f"  {chapter} is open until {due:%Y-%m-%d %H:%M}: do not show this exam before"
-        for chapter, due in _open(plan, names)
+        for chapter, due in _open_chapters(plan, names)
     ]
     return CommandResult({"folder": folder, "files": sorted(files), "seed": seed}, "\n".join(lines))
 
@@ -112,7 +112,7 @@ def _folder_name(name: str) -> str:
     return name
 
 
-def _open(plan: CourseFile, chapters: Sequence[str]) -> list[tuple[str, datetime]]:
-    """Return the chapters whose deadline for the class is not over, with it."""
+def _open_chapters(plan: CourseFile, chapters: Sequence[str]) -> list[tuple[str, datetime]]:
+    """Return the chapters whose class deadline is not over, with this deadline."""
     dues = [(chapter, plan.due(chapter)) for chapter in chapters]
     return [(chapter, due) for chapter, due in dues if due is not None and due > datetime.now(UTC)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
-from autograder.commands.grade_chapter import charge_late_work, renew_pages
+from autograder.commands.grade_chapter import update_late_penalties, update_pages
 from autograder.commands.options import chapters_argument, course_option
 from autograder.course.paths import course_folder
 from autograder.errors import some
@@ -56,15 +56,21 @@ def export(
     from autograder.grading.record.viva_scores import write_viva_scores
     from autograder.grading.reports.export import (
         HINTS,
+        absent_grades,
         absent_lines,
-        handed_in_nothing,
-        not_begun,
-        open_choices,
+        not_begun_message,
+        open_choices_message,
     )
     from autograder.grading.reports.export import export as export_grades
     from autograder.grading.reports.grades import read_grades
-    from autograder.grading.reports.missing import gaps, is_work_without_grade, missing_messages, unclear
-    from autograder.grading.reports.moodle import IMPORT, last_worksheets, other_maxima, record_worksheets, scaled
+    from autograder.grading.reports.missing import gaps, is_work_without_grade, missing_messages, unclear_message
+    from autograder.grading.reports.moodle import (
+        IMPORT,
+        last_worksheets,
+        maximum_messages,
+        record_worksheets,
+        scale_grades,
+    )
     from autograder.grading.reports.viva import missing_conversations, read_viva_grades
     from autograder.intake.people.worksheet import worksheet_form
 
@@ -73,16 +79,16 @@ def export(
     course = Course.open(course_folder(course_dir))
     named = released_chapters(course, chapters)
     folder = (to or course.root / "export").resolve()
-    charged = charge_late_work(course, named)
+    charged = update_late_penalties(course, named)
     if feedback:
-        return _export_feedback(course, named, feedback, folder, [*charged, *renew_pages(course, named)])
+        return _export_feedback(course, named, feedback, folder, [*charged, *update_pages(course, named)])
     for name in named:
         write_viva_scores(course, name)
     grades = read_grades(course, named)
     vivas = read_viva_grades(course, grades)
     plan = read_course_file(course.root)
     forms = {name: worksheet_form(course, name) for name in named} if form == "moodle" else {}
-    shown = scaled(grades, forms) if scale else grades
+    shown = scale_grades(grades, forms) if scale else grades
     last = last_worksheets(course, forms)
     files = export_grades(
         [*shown, *vivas], form, folder, plan.weights(named), plan.canvas_columns(), plan.total, forms, last
@@ -94,16 +100,16 @@ def export(
             lines.append(
                 f"not in {file.path.name}, because their number on the platform is unknown: {some(file.left_out)}"
             )
-    lines += [*other_maxima(shown, forms), *cleared]
+    lines += [*maximum_messages(shown, forms), *cleared]
     if scale and (unknown := [name for name in forms if forms[name].maximum is None]):
         lines.append(f"not scaled, because no worksheet of Moodle's was read: {some(unknown)}")
     lines += absent_lines(grades, form)
     lines += missing_conversations(vivas, form)
-    if empty := not_begun(grades):
+    if empty := not_begun_message(grades):
         lines.append(empty)
-    if open_ := open_choices(grades):
+    if open_ := open_choices_message(grades):
         lines.append(open_)
-    if doubtful := unclear(grades):
+    if doubtful := unclear_message(grades):
         lines.append(doubtful if form == "csv" else f"{doubtful}. Not in the file.")
     lines += missing_messages(course, grades)
     if phrase := waiting((grade.student, grade.pending) for grade in grades):
@@ -115,9 +121,7 @@ def export(
     missing_data = gaps(course, grades)
     data = {
         "files": [vars(file) for file in files],
-        "nothing_handed_in": [
-            {"student": grade.student, "chapter": grade.chapter} for grade in handed_in_nothing(grades)
-        ],
+        "nothing_handed_in": [{"student": grade.student, "chapter": grade.chapter} for grade in absent_grades(grades)],
         "no_conversation": [
             {"student": grade.student, "chapter": grade.chapter} for grade in vivas if not grade.handed_in
         ],
@@ -142,7 +146,7 @@ def _export_feedback(
         for archive in archives
         if archive.left_out
     ]
-    lines += [_strangers_left_out(archive.chapter, archive.strangers) for archive in archives if archive.strangers]
+    lines += [_left_out_message(archive.chapter, archive.strangers) for archive in archives if archive.strangers]
     grades = read_grades(course, chapters)
     lines += missing_messages(course, grades)
     if phrase := waiting((grade.student, grade.pending) for grade in grades):
@@ -150,6 +154,6 @@ def _export_feedback(
     return CommandResult([vars(archive) for archive in archives], "\n".join([*lines, HINTS[platform]]))
 
 
-def _strangers_left_out(chapter: str, strangers: Sequence[str]) -> str:
+def _left_out_message(chapter: str, strangers: Sequence[str]) -> str:
     pages = "1 page is" if len(strangers) == 1 else f"{len(strangers)} pages are"
     return f"{chapter}: {pages} left out, of nobody who is in the class: {some(strangers)}"

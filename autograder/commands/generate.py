@@ -40,9 +40,9 @@ def generate(
     Example:
       tfcourse generate gpt2/ "The attention of a reader" --top-p 0.9
     """
-    from autograder.commands.generate_text import chain_of, generate_text
+    from autograder.commands.generate_text import generate_text, make_sampler
 
-    chain = chain_of(temperature=temperature, top_k=top_k, top_p=top_p)
+    chain = make_sampler(temperature=temperature, top_k=top_k, top_p=top_p)
     generated = generate_text(folder, prompt, ids=ids, new_tokens=new_tokens, greedy=greedy, chain=chain, seed=seed)
     return CommandResult(
         vars(generated), generated.text if generated.text is not None else " ".join(map(str, generated.tokens))

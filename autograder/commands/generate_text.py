@@ -1,4 +1,4 @@
-"""Generate text with a published checkpoint in the course's own models."""
+"""Generate text with a published checkpoint and the course's models."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ Chain = Sequence[tuple[str, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
-class Generated:
-    """The generated text."""
+class GeneratedText:
+    """Generated text and its tokens."""
 
     model: str  # the kind of model
     tokens: list[int]  # with the prompt for a decoder; for T5 the answer without its start token
     text: str | None  # the decoded tokens, if the prompt was text
 
 
-def chain_of(*, temperature: float | None, top_k: int | None, top_p: float | None) -> list[tuple[str, dict[str, Any]]]:
-    """Return the requested samplers of chapter 07, in the usual order."""
+def make_sampler(
+    *, temperature: float | None, top_k: int | None, top_p: float | None
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return the chapter 07 samplers for these options, in the usual order."""
     options = (("temperature", "t", temperature), ("top_k", "k", top_k), ("top_p", "p", top_p))
     return [(name, {parameter: value}) for name, parameter, value in options if value is not None]
 
 
 def generate_text(
     folder: Path, prompt: str | None, *, ids: str | None, new_tokens: int, greedy: bool, chain: Chain, seed: int
-) -> Generated:
-    """Continue a prompt, or let T5 answer it.
+) -> GeneratedText:
+    """Continue a prompt, or answer it with T5.
 
     Args:
         folder: the checkpoint.
@@ -67,8 +69,8 @@ def generate_text(
         raise CourseError(
             f"checkpoints of {kind} cannot generate text", where=folder, do="Use a GPT-2, a Llama or a T5."
         )
-    tokenizer = _tokenizer(folder) if prompt is not None else None
-    tokens = tokenizer.encode(prompt).ids if tokenizer is not None else _numbers(ids or "")
+    tokenizer = _load_tokenizer(folder) if prompt is not None else None
+    tokens = tokenizer.encode(prompt).ids if tokenizer is not None else _parse_ids(ids or "")
     if not tokens:
         raise CourseError("the prompt has no tokens", do="Pass at least one word, or one token id.")
     if not all(0 <= token < int(config.get("vocab_size", 0)) for token in tokens):
@@ -79,9 +81,9 @@ def generate_text(
         model = load_pretrained(folder)
         random = torch.Generator().manual_seed(seed)
         source = torch.tensor([tokens])
-        ends = _ends(folder, config)
+        ends = _end_tokens(folder, config)
         if kind == "t5":
-            written = answer(
+            written = generate_answer(
                 cast("T5", model), source, new_tokens=new_tokens, chain=chain, greedy=greedy, ends=ends, generator=random,
                 start=int(config.get("decoder_start_token_id") or 0),
             )  # fmt: skip
@@ -96,10 +98,10 @@ def generate_text(
     begin = 0 if kind == "t5" else len(tokens)
     cut = next((index for index in range(begin, len(numbers)) if numbers[index] in ends), len(numbers))
     numbers = numbers[:cut]
-    return Generated(str(kind), numbers, None if tokenizer is None else tokenizer.decode(numbers))
+    return GeneratedText(str(kind), numbers, None if tokenizer is None else tokenizer.decode(numbers))
 
 
-def answer(
+def generate_answer(
     model: T5,
     source: Tensor,
     *,
@@ -110,7 +112,7 @@ def answer(
     ends: Sequence[int],
     generator: torch.Generator,
 ) -> Tensor:
-    """Write the target of one source, integers (1, S), token by token; return it without its start, (1, T)."""
+    """Write the target of one source (1, S) token by token; return it without its start token (1, T)."""
     import torch
 
     from tfcourse.sampling import sampler_chain
@@ -128,7 +130,7 @@ def answer(
     return target[:, 1:]
 
 
-def _tokenizer(folder: Path) -> Any:
+def _load_tokenizer(folder: Path) -> Any:
     file = folder / "tokenizer.json"
     if not file.is_file():
         raise CourseError(
@@ -146,15 +148,18 @@ def _tokenizer(folder: Path) -> Any:
         ) from None
 
 
-def _numbers(ids: str) -> list[int]:
+def _parse_ids(ids: str) -> list[int]:
     try:
         return [int(number) for number in ids.replace(",", " ").split()]
     except ValueError:
         raise CourseError(f"--ids {ids!r} are not integers", do="Use this form: --ids 3,1,4.") from None
 
 
-def _ends(folder: Path, config: Mapping[str, Any]) -> list[int]:
-    """Return the tokens that end a text; Llama's chat models have several, in a separate file."""
+def _end_tokens(folder: Path, config: Mapping[str, Any]) -> list[int]:
+    """Return the tokens that end a text.
+
+    Llama's chat models have several, in a separate file.
+    """
     file = folder / "generation_config.json"
     more: Any = {}
     if file.is_file():

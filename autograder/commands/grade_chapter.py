@@ -1,4 +1,4 @@
-"""Grade a chapter and report the results, for the commands autograde, choose and regrade."""
+"""Grade a chapter and report the results for the commands autograde, choose and regrade."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def needs_action(result: Mapping[str, Any]) -> bool:
-    """Return whether a person must act before a submission has the grade of its last version, or its author a page."""
+    """Return whether a person must act before a submission has its final grade and its author a feedback page."""
     from autograder.grading.feedback.pages import KIND as NO_FEEDBACK
 
     return result["status"] == "not recorded" or any(problem["kind"] == NO_FEEDBACK for problem in result["problems"])
@@ -34,7 +34,7 @@ def needs_action(result: Mapping[str, Any]) -> bool:
 def settings_for(
     course: Course, jobs: int | None, device: str, allow_weaker: bool, scheduler: str | None
 ) -> GradingSettings:
-    """Return the course's settings with the options of the command line."""
+    """Return the course's settings, changed by the options of the command line."""
     from autograder.engine.settings import resolve_device
     from autograder.grading.course_settings import configured_settings
     from autograder.parallel import available_cores
@@ -50,8 +50,8 @@ def settings_for(
 
 
 @contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """Look for no garbage while a block imports nbgrader, its database and its exporters: that takes a sixth of the time."""
+def pause_garbage_collection() -> Iterator[None]:
+    """Pause the garbage collector while a block imports nbgrader."""
     gc.disable()
     try:
         yield
@@ -60,7 +60,7 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 def start_workers(workers: WorkerPool, course: Course, device: str, scheduler: str | None) -> None:
-    """Let workers import PyTorch while this process imports nbgrader.
+    """Start workers, which import PyTorch while this process imports nbgrader.
 
     Reading the course's configuration of grading needs nbgrader. So this supposes the CPU and the course's own seed; where it is
     wrong, and in a course that has no seed yet, workers are started when the configuration has been read.
@@ -79,19 +79,19 @@ def start_workers(workers: WorkerPool, course: Course, device: str, scheduler: s
 def autograde_chapter(
     course: Course, chapter: str, download: Download | None, settings: GradingSettings, force: bool, workers: WorkerPool
 ) -> tuple[dict[str, Any], str]:
-    """Collect and grade one chapter and write feedback; return the results as data and as text."""
+    """Collect and grade one chapter and write feedback pages; return the results as data and as text."""
     from autograder.commands.progress import grading_progress
     from autograder.grading.autograde import autograde as grade_chapter
-    from autograder.grading.reports.grades import answers_waiting
+    from autograder.grading.reports.grades import count_waiting_answers
     from autograder.intake.downloads.collect import bring_in, collect
-    from autograder.intake.people.standing import nothing_handed_in
+    from autograder.intake.people.standing import split_by_listed_time
     from autograder.intake.people.strangers import strangers
     from autograder.intake.people.times import apply_times
 
     collection = collect(course, chapter) if download is None else bring_in(course, download)
     apply_times(course, chapter)
     students = require_submissions(course, chapter, lambda: collection)
-    with _naming_who_is_missing(collection), grading_progress(f"grading {chapter}", len(students)) as step:
+    with _add_missing_students(collection), grading_progress(f"grading {chapter}", len(students)) as step:
         results = grade_chapter(
             course,
             chapter,
@@ -104,13 +104,13 @@ def autograde_chapter(
             workers=workers,
         )
         pages, results = write_pages(course, chapter, results)
-    absent, elsewhere = nothing_handed_in(course, chapter)
+    absent, elsewhere = split_by_listed_time(course, chapter)
     data = {
         "chapter": chapter,
         "missing": [item.to_dict() for item in collection.missing],
         "problems": [problem.to_dict() for problem in collection.problems],
         "results": [result.to_dict() for result in results],
-        "answers_pending": sum(answers for _, answers in answers_waiting(course, chapter)),
+        "answers_pending": sum(answers for _, answers in count_waiting_answers(course, chapter)),
         "nothing_handed_in": absent,
         "not_downloaded": elsewhere,
         "strangers": [stranger.to_dict() for stranger in strangers(course, [chapter])],
@@ -122,8 +122,8 @@ def autograde_chapter(
 
 
 @contextmanager
-def _naming_who_is_missing(collection: Collection) -> Iterator[None]:
-    """Add the students who were not brought in to an error that ends a run: a full disk causes both."""
+def _add_missing_students(collection: Collection) -> Iterator[None]:
+    """Add the students whose submissions were not collected to an error."""
     try:
         yield
     except CourseError as error:
@@ -142,31 +142,31 @@ def collect_in_place(course: Course, chapter: str) -> Collection:
 
 
 def require_submissions(course: Course, chapter: str, collected: Callable[[], Collection]) -> list[str]:
-    """Return the students with submissions; without any, report the problems of the collection."""
-    from autograder.grading.submissions import wanted_students
+    """Return the students with submissions; raise an error without any."""
+    from autograder.grading.submissions import select_students
 
     try:
-        return wanted_students(course, chapter)
+        return select_students(course, chapter)
     except CourseError as error:
         details = "".join(f"\n  {problem}" for problem in collected().problems)
         raise CourseError(f"{error.what}{details}", where=error.where, do=error.do) from error
 
 
 def write_pages(course: Course, chapter: str, results: Sequence[GradeResult]) -> tuple[list[Path], list[GradeResult]]:
-    """Write all pages of a chapter; return them, and the results with pages that could not be written as problems."""
+    """Write a chapter's feedback pages; return them and the results, with failed pages as problems."""
     from autograder.grading.feedback.pages import graded_students, write_feedback
-    from autograder.grading.plugin import configured
+    from autograder.grading.plugin import autograder_config
     from autograder.grading.record.results import read_results
 
     students = graded_students(course, chapter)
     with progress_bar(f"feedback {chapter}", len(students), every=len(students)) as step:
-        pages = write_feedback(course, chapter, configured(course), students=students, progress=step)
+        pages = write_feedback(course, chapter, autograder_config(course), students=students, progress=step)
     problems = {result.student: result.problems for result in read_results(course, chapter)}
     return pages, [replace(result, problems=problems.get(result.student, result.problems)) for result in results]
 
 
-def renew_pages(course: Course, chapters: Sequence[str]) -> list[str]:
-    """Write the feedback pages that a mark, a comment or a penalty has outdated; return a line per chapter that had some.
+def update_pages(course: Course, chapters: Sequence[str]) -> list[str]:
+    """Update outdated feedback pages, and return a line per chapter that had some.
 
     A page that shows plain text, because it could not be rendered within the limit, gets its own line.
 
@@ -175,9 +175,9 @@ def renew_pages(course: Course, chapters: Sequence[str]) -> list[str]:
     """
     from autograder.course.lock import course_lock
     from autograder.grading.feedback.pages import stale_pages
-    from autograder.grading.plugin import configured
+    from autograder.grading.plugin import autograder_config
 
-    config = configured(course)
+    config = autograder_config(course)
     stale = {chapter: len(students) for chapter in chapters if (students := stale_pages(course, chapter, config))}
     if not stale:
         return []
@@ -185,11 +185,11 @@ def renew_pages(course: Course, chapters: Sequence[str]) -> list[str]:
         for chapter in stale:
             write_pages(course, chapter, [])
     lines = [f"{chapter}: {count} feedback page{'s' * (count != 1)} updated" for chapter, count in stale.items()]
-    return [*lines, *(line for chapter in stale for line in _plain_pages(course, chapter))]
+    return [*lines, *(line for chapter in stale for line in _plain_page_messages(course, chapter))]
 
 
-def _plain_pages(course: Course, chapter: str) -> Iterator[str]:
-    """Yield a line per feedback page that shows plain text."""
+def _plain_page_messages(course: Course, chapter: str) -> Iterator[str]:
+    """Yield a message per feedback page that shows plain text."""
     from autograder.grading.feedback.pages import PLAIN
     from autograder.grading.record.results import read_results
 
@@ -197,13 +197,13 @@ def _plain_pages(course: Course, chapter: str) -> Iterator[str]:
         yield from (f"{chapter}: {result.student}: {problem}" for problem in result.problems if problem.kind == PLAIN)
 
 
-def charge_late_work(course: Course, chapters: Sequence[str]) -> list[str]:
-    """Update penalties to ``course.toml`` and manual points; return a line per changed chapter."""
-    from autograder.grading.plugin import configured
+def update_late_penalties(course: Course, chapters: Sequence[str]) -> list[str]:
+    """Update penalties to ``course.toml`` and to manual points; return a message per changed chapter."""
+    from autograder.grading.plugin import autograder_config
     from autograder.grading.record.gradebook_writer import refresh_penalties
     from autograder.grading.record.results import read_results
 
-    changed = refresh_penalties(course, chapters, configured(course))
+    changed = refresh_penalties(course, chapters, autograder_config(course))
     for chapter in changed:
         write_pages(course, chapter, read_results(course, chapter))
     return [f"{chapter}: late penalties and feedback pages were updated" for chapter in changed]
@@ -212,19 +212,23 @@ def charge_late_work(course: Course, chapters: Sequence[str]) -> list[str]:
 def _format_isolation(
     course: Course, chapter: str, results: Sequence[GradeResult], settings: GradingSettings
 ) -> list[str]:
-    """Return lines on the isolation of submissions, on a lecturer's own tests, and on unchanged grades with another provenance."""
-    from autograder.grading.course_settings import as_released, provenance
-    from autograder.grading.record.provenance import changed_since, isolation_line
+    """Return messages on isolation, on a lecturer's own tests, and on unchanged grades with another provenance."""
+    from autograder.grading.course_settings import provenance, settings_for_release
+    from autograder.grading.record.provenance import isolation_line, outdated_message
 
     isolation = isolation_line(result.provenance for result in results if not result.unchanged)
     unchanged = [result.provenance for result in results if result.unchanged]
     again = shell_command(course, "regrade", chapter)
-    changed = changed_since(unchanged, provenance(as_released(course, chapter, settings)), again) if unchanged else ""
-    return [f"  {line}" for line in (isolation, isolation and _own_tests(course, chapter), changed) if line]
+    changed = (
+        outdated_message(unchanged, provenance(settings_for_release(course, chapter, settings)), again)
+        if unchanged
+        else ""
+    )
+    return [f"  {line}" for line in (isolation, isolation and _own_tests_message(course, chapter), changed) if line]
 
 
-def _own_tests(course: Course, chapter: str) -> str:
-    """Return a sentence on the test cells with a lecturer's own tests, or an empty string without such cells."""
+def _own_tests_message(course: Course, chapter: str) -> str:
+    """Return a message on the test cells with a lecturer's own tests, or an empty string."""
     from autograder.intake.notebook.manifest import released_manifest
 
     names = [cell.name for cell in released_manifest(course, chapter).cells if cell.has_own_tests]
@@ -236,10 +240,10 @@ def _format_grades(
     course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]
 ) -> str:
     from autograder.grading.record.results import waiting
-    from autograder.grading.reports.grades import answers_waiting
-    from autograder.grading.reports.missing import not_downloaded
+    from autograder.grading.reports.grades import count_waiting_answers
+    from autograder.grading.reports.missing import not_downloaded_message
     from autograder.intake.downloads.journal import OPEN_TIMES
-    from autograder.intake.people.standing import nothing_handed_in
+    from autograder.intake.people.standing import split_by_listed_time
     from autograder.intake.people.strangers import problems as stranger_problems
     from autograder.intake.people.strangers import strangers
     from autograder.intake.roster import read_roster
@@ -267,7 +271,9 @@ def _format_grades(
     decided = {name for name, student in read_roster(course).items() if chapter in student.decided}
     problems = [(result.student, problem) for result in results for problem in result.problems]
     problems = [(student, problem) for student, problem in problems if student not in decided]
-    lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in problems if not problem.remark]
+    lines += [
+        f"  {_problem_prefix(problem)}{student}: {problem}" for student, problem in problems if not problem.remark
+    ]
     # After an upgrade the same remark concerns the whole class.
     remarks: dict[str, list[str]] = {}
     for student, problem in problems:
@@ -278,23 +284,23 @@ def _format_grades(
         give = shell_command(course, "decide", "STUDENT", chapter, "POINTS", "REASON")
         lines.append(f"  to give points to work that cannot be graded: {give}")
     lines += [f"  to decide: {problem}" for problem in stranger_problems(course, strangers(course, [chapter]))]
-    if pending := waiting(answers_waiting(course, chapter)):
+    if pending := waiting(count_waiting_answers(course, chapter)):
         lines.append(f"  {pending}: {marking_hint(course, [chapter])}")
-    absent_members, elsewhere = nothing_handed_in(course, chapter)
+    absent_members, elsewhere = split_by_listed_time(course, chapter)
     if absent_members:
         lines.append(
             f"  {len(absent_members)} on the class list handed in nothing: {shell_command(course, 'students')}"
         )
     if elsewhere:
-        lines.append(f"  to decide: {not_downloaded(elsewhere)}")
+        lines.append(f"  to decide: {not_downloaded_message(elsewhere)}")
     return "\n".join(lines)
 
 
-def _before(problem: Problem) -> str:
-    """Return the prefix of a problem that needs a decision, else an empty string."""
+def _problem_prefix(problem: Problem) -> str:
+    """Return the prefix of a problem that needs a decision, or an empty string."""
     return "to decide: " if problem.kind == "to decide" else ""
 
 
 def marking_hint(course: Course, chapters: Iterable[str]) -> str:
-    """Return the commands that open the marking page of chapters whose written answers wait."""
+    """Return the commands that open the marking pages of chapters with written answers to mark."""
     return ", ".join(shell_command(course, "mark", chapter) for chapter in chapters)

@@ -16,7 +16,7 @@ _OWN = "slides"
 
 
 class Lectures:
-    """The decks of a site.
+    """The lecture slides of a site.
 
     Args:
         root: the project.
@@ -33,23 +33,23 @@ class Lectures:
         self.reports: tuple[DeckReport, ...] = ()  # what each deck takes; empty for slides that are unchanged
 
     def key(self) -> list[str]:
-        """Return all that decides the slides beside the project's files."""
+        """Return what the slides depend on, other than the project's files."""
         return ["slides", self._typed, str(self._pdf), "" if self._own is None else hash_tree(self._own)]
 
     def build(self, step: Callable[[str], None]) -> Path:
-        """Make the decks and return their folder.
+        """Build the decks and return their folder.
 
         Raises:
             CourseError: if a chapter that was named has no deck, or a deck is wrong.
         """
-        from autograder.course.chapter_names import listed_chapters
+        from autograder.course.chapter_names import parse_chapter_list
         from autograder.site.slides.build import build_decks
         from autograder.site.slides.pdf import find_chromium, print_decks
         from autograder.site.slides.source import decks
 
         chromium = find_chromium() if self._pdf else None
         every = decks(self._root, self._own)
-        named = list(every) if self._typed == "all" else [_padded(name) for name in listed_chapters(self._typed)]
+        named = list(every) if self._typed == "all" else [_pad_number(name) for name in parse_chapter_list(self._typed)]
         if missing := [name for name in named if name not in every]:
             raise CourseError(
                 f"there is no deck {', '.join(missing)}",
@@ -63,5 +63,5 @@ class Lectures:
         return built.folder
 
 
-def _padded(name: str) -> str:
+def _pad_number(name: str) -> str:
     return f"{int(name):02}" if name.isdecimal() else name

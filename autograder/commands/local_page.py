@@ -1,4 +1,4 @@
-"""Serve a page to the browser on this machine until the command is stopped."""
+"""Serve a page to a browser on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def user_name() -> str:
-    """Return the name under which marks and answers are recorded by default."""
+    """Return the default name under which marks and answers are recorded."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # no name for this user id
@@ -20,7 +20,7 @@ def user_name() -> str:
 
 
 def listen(application: LocalApplication, port: int) -> str:
-    """Let an application listen within the running event loop, and return the address that opens its page.
+    """Start an application's server in the running event loop, and return the address of its page.
 
     Raises:
         CourseError: if the port cannot be used.

@@ -1,4 +1,4 @@
-"""The program ``tfcourse``: a group of commands, each of them in a module of its name that is loaded when it is called.
+"""Define the program ``tfcourse``, which loads a command's module when the command is called.
 
 Exit codes: 0 done; 1 the thing examined falls short; 2 wrong usage, wrong input or wrong environment; 130 stopped with Ctrl-C, 143 with
 SIGTERM.
@@ -17,7 +17,7 @@ from pathlib import Path
 try:
     import click
 
-    from autograder.commands.console import example
+    from autograder.commands.console import keep_example_lines
 except ModuleNotFoundError as _missing:
     # The reference and the checks work without the commands' dependencies, for instance on a GPU worker.
     sys.stderr.write(f"tfcourse: {_missing}. Install what the commands need: pip install 'tfcourse[grading,book]'\n")
@@ -41,7 +41,7 @@ COMMANDS = {
 
 
 class _Group(click.Group):
-    """A group that loads a command when it is called or listed, and lists it with its whole first sentence."""
+    """A group that loads a command on use, and lists it with its whole first sentence."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for names in COMMANDS.values() for name in names]
@@ -64,7 +64,7 @@ class _Group(click.Group):
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tfcourse")
-@example
+@keep_example_lines
 def main() -> None:
     """Build, assign, autograde and solve the course.
 

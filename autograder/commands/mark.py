@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from autograder.course.folder import Course
 
 
-def _rubrics(course: Course, chapter: str) -> Mapping[str, Rubric]:
-    """Return a chapter's rubrics from the project, or else from the course's source notebook."""
+def _read_rubrics(course: Course, chapter: str) -> Mapping[str, Rubric]:
+    """Return a chapter's rubrics from the project or else from the course's source notebook."""
     from autograder.course.authoring.rubrics import read_rubrics, rubrics_in_notebook
 
     with suppress(CourseError):
@@ -61,7 +61,7 @@ def mark(
 
     course = Course.open(course_folder(course_dir))
     (name,) = released_chapters(course, [chapter])
-    rubrics = partial(_rubrics, course, name)
+    rubrics = partial(_read_rubrics, course, name)
     report = partial(click.echo, err=True)
     application = MarkingApplication(course, name, marker or user_name(), rubrics, names=names, report=report)
     application.marks.recover()

@@ -1,4 +1,4 @@
-"""Declare the options and arguments that several commands share."""
+"""Define the options and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _scheduler_option = click.option(
 
 
 def page_options(function: Command) -> Command:
-    """Add the options of every command that opens a page on this machine: the marker's name, the port and the browser."""
+    """Add the options of a command that opens a local page."""
     for option in (
         click.option("--no-browser", is_flag=True, help="Print the address of the page, but do not open a browser."),
         click.option("--port", type=click.IntRange(0, 65535), default=0, help="The page's port. [default: a free one]"),
@@ -69,7 +69,7 @@ def page_options(function: Command) -> Command:
 
 
 def execution_options(function: Command) -> Command:
-    """Add the options of every command that runs submissions: jobs, device, isolation and scheduler."""
+    """Add the options of a command that runs submissions."""
     for option in (
         _scheduler_option,
         weaker_option,
@@ -83,15 +83,15 @@ def execution_options(function: Command) -> Command:
 OTHER_COURSE = "Check who may write there, or name another course folder with --course."
 
 
-def listed_chapters_of_project(root: Path, typed: str) -> list[str]:
-    """Resolve a list of chapters, such as ``01,03,05-07``, to full names in the order of the course."""
-    from autograder.course.chapter_names import listed_chapters
+def parse_project_chapters(root: Path, typed: str) -> list[str]:
+    """Return the names of the chapters in a list such as ``01,03,05-07``, in the order of the course."""
+    from autograder.course.chapter_names import parse_chapter_list
 
-    return sorted(chapters_of_project(root, listed_chapters(typed)))
+    return sorted(resolve_project_chapters(root, parse_chapter_list(typed)))
 
 
-def chapters_of_project(root: Path, typed: Sequence[str]) -> list[str]:
-    """Resolve typed names of chapters to full names; without any, return every chapter."""
+def resolve_project_chapters(root: Path, typed: Sequence[str]) -> list[str]:
+    """Return the full names of typed chapters, or of all chapters if none is typed."""
     from autograder.course.authoring.chapter import chapters, find_chapter
 
     if typed:

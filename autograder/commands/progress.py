@@ -1,4 +1,4 @@
-"""Show the progress of grading (count, rate, time left, failures): a bar on a terminal, lines elsewhere."""
+"""Show the progress of grading: count, rate, time left and failures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS = 10.0
 
 @dataclass
 class Tally:
-    """The results so far."""
+    """The counts of the results so far."""
 
     total: int  # the number of submissions
     begin: float  # the start time, in seconds of any clock
@@ -32,7 +32,7 @@ class Tally:
     first: float | None = None
 
     def add(self, result: GradeResult, now: float) -> None:
-        """Count a result that came in at a time."""
+        """Count a result at this time."""
         self.done += 1
         if self.first is None and not result.unchanged:
             self.first = now
@@ -41,13 +41,13 @@ class Tally:
         self.failed += result.status == "not recorded"
 
     def summary(self, now: float) -> str:
-        """Return rate, time left and failures, if known."""
+        """Return the rate, the time left and the failures as text."""
         parts = []
         run, elapsed = self.done - self.reused - 1, 0.0 if self.first is None else now - self.first
         if run > 0 and elapsed > 0:
-            parts.append(_rate(run / elapsed))
+            parts.append(_rate_text(run / elapsed))
             if remaining := self.total - self.done:
-                parts.append(f"{_clock(remaining * elapsed / run)} left")
+                parts.append(f"{_time_text(remaining * elapsed / run)} left")
         if self.not_gradable:
             parts.append(f"{self.not_gradable} not gradable")
         if self.failed:
@@ -55,11 +55,11 @@ class Tally:
         return ", ".join(parts)
 
 
-def _rate(per_second: float) -> str:
+def _rate_text(per_second: float) -> str:
     return f"{per_second:.1f}/s" if per_second >= 1 else f"{per_second * 60:.1f}/min"
 
 
-def _clock(seconds: float) -> str:
+def _time_text(seconds: float) -> str:
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
@@ -69,7 +69,7 @@ def _clock(seconds: float) -> str:
 def grading_progress(
     title: str, total: int, *, console: Console | None = None, clock: Callable[[], float] = monotonic
 ) -> Iterator[Callable[[GradeResult], None]]:
-    """Yield a function to call with each result.
+    """Yield a function that counts a result and shows the progress.
 
     Args:
         title: the title of the bar.
@@ -79,7 +79,7 @@ def grading_progress(
     """
     console = console or Console(stderr=True, highlight=False)
     tally = Tally(total, clock())
-    with (_bar if console.is_terminal else _lines)(title, tally, console) as show:
+    with (_show_bar if console.is_terminal else _show_lines)(title, tally, console) as show:
 
         def step(result: GradeResult) -> None:
             now = clock()
@@ -90,7 +90,7 @@ def grading_progress(
 
 
 @contextmanager
-def _lines(title: str, tally: Tally, console: Console) -> Iterator[Callable[[float], None]]:
+def _show_lines(title: str, tally: Tally, console: Console) -> Iterator[Callable[[float], None]]:
     told_done, told_at = 0, tally.begin
 
     def show(now: float) -> None:
@@ -105,7 +105,7 @@ def _lines(title: str, tally: Tally, console: Console) -> Iterator[Callable[[flo
 
 
 @contextmanager
-def _bar(title: str, tally: Tally, console: Console) -> Iterator[Callable[[float], None]]:
+def _show_bar(title: str, tally: Tally, console: Console) -> Iterator[Callable[[float], None]]:
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),

@@ -38,12 +38,12 @@ def _regrade(
 ) -> Regrade:
     from autograder.commands.progress import grading_progress
     from autograder.grading.regrade import regrade as regrade_chapter
-    from autograder.grading.regrade import to_regrade
+    from autograder.grading.regrade import select_for_regrade
     from autograder.grading.reports.grades import read_grades
-    from autograder.grading.reports.recount import in_total_points
+    from autograder.grading.reports.recount import convert_to_totals
 
     before = read_grades(course, [chapter])
-    chosen = to_regrade(course, chapter, students, settings, release)
+    chosen = select_for_regrade(course, chapter, students, settings, release)
     with grading_progress(f"grading {chapter} again", len(chosen.students)) as step:
         done = regrade_chapter(
             course,
@@ -58,11 +58,11 @@ def _regrade(
     if not dry_run:
         # Also where nothing was graded: a regrade that was killed may have left the pages of what it had recorded.
         write_pages(course, chapter, done.results)
-    return replace(done, moves=in_total_points(course, chapter, done.moves, before, dry_run=dry_run))
+    return replace(done, moves=convert_to_totals(course, chapter, done.moves, before, dry_run=dry_run))
 
 
-def _typed_students(course: Course, chapter: str, typed: Sequence[str]) -> list[str] | None:
-    """Return the ids of the students that were typed; None for all."""
+def _find_students(course: Course, chapter: str, typed: Sequence[str]) -> list[str] | None:
+    """Return the ids of the typed students, or None for all students."""
     from autograder.grading.record.results import read_results
     from autograder.intake.people.find_student import find_student
 
@@ -71,7 +71,7 @@ def _typed_students(course: Course, chapter: str, typed: Sequence[str]) -> list[
 
 
 def _format_regrade(done: Regrade) -> str:
-    """Return who moved, as a table."""
+    """Return the changed grades as a table."""
     would = "would move" if done.dry_run else "moved"
     lines = [f"{done.chapter}: {len(done.moves)} {would}, {done.stayed} stayed"]
     width = max((len(move.student) for move in done.moves), default=0)
@@ -79,22 +79,22 @@ def _format_regrade(done: Regrade) -> str:
         exercises = ", ".join(f"{name} {before:g} → {after:g}" for name, before, after in move.exercises)
         lines.append(f"  {move.student:<{width}}  {move.before:6g} → {move.after:<6g}  {exercises}")
     lines += [f"  {result.student}: {problem}" for result in done.failed for problem in result.problems]
-    lines += [f"  {phrase}" for phrase in done.left_out()]
+    lines += [f"  {phrase}" for phrase in done.skip_messages()]
     return "\n".join(lines)
 
 
 @contextmanager
-def _released(
+def _release_for_regrade(
     course: Course, names: Sequence[str], new_points: bool, dry_run: bool
 ) -> Iterator[Mapping[str, OtherRelease]]:
-    """Release chapters under their new points if ``new_points`` is set; yield the temporary folder of a dry run."""
+    """Release chapters under new points if requested, and yield the temporary folder of a dry run."""
     from autograder.course.release.assign import assign as assign_chapters
-    from autograder.course.release.assign import previewed_release
+    from autograder.course.release.assign import preview_release
     from autograder.grading.regrade import OtherRelease
     from autograder.intake.notebook.manifest import read_manifest, released_manifest
 
     if new_points and dry_run:
-        with previewed_release(project_root(), course, names) as previews:
+        with preview_release(project_root(), course, names) as previews:
             yield {
                 name: OtherRelease(
                     replace(
@@ -161,12 +161,12 @@ def regrade(
     settings = settings_for(course, jobs, device, allow_weaker, scheduler)
     with (
         nullcontext() if dry_run else course_lock(course),
-        _released(course, names, new_points, dry_run) as releases,
+        _release_for_regrade(course, names, new_points, dry_run) as releases,
         WorkerPool() as workers,
     ):
         done = [
             _regrade(
-                course, name, _typed_students(course, name, students), settings, dry_run, workers, releases.get(name)
+                course, name, _find_students(course, name, students), settings, dry_run, workers, releases.get(name)
             )
             for name in names
         ]

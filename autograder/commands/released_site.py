@@ -1,4 +1,4 @@
-"""Collect what a course's own site offers: the files that ``tfcourse assign`` made for its students, its title and its deadlines."""
+"""Collect the released files, title and deadlines for a course's own site."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from autograder.site.build import SiteCourse
 
 @dataclass(frozen=True)
 class ReleasedSite:
-    """What a course's own site offers."""
+    """The content of a course's own site."""
 
     root: Path  # the course folder
     files: Mapping[str, Sequence[Path]]  # students' files by chapter: notebook, package and lesson
     course: SiteCourse  # its title and deadlines
 
     def key(self) -> str:
-        """Return a hash of all that this adds to the site."""
+        """Return a hash of the content."""
         paths = [path for paths in self.files.values() for path in paths]
         return "\n".join([hash_files(self.root, paths), str(self.course)])
 
 
-def released_site(folder: Path, only: Sequence[str] | None = None) -> ReleasedSite:
-    """Return what the site of a course offers.
+def read_released_site(folder: Path, only: Sequence[str] | None = None) -> ReleasedSite:
+    """Return the content of a course's own site.
 
     Args:
         folder: the course folder.

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
-from autograder.commands.grade_chapter import charge_late_work, marking_hint
+from autograder.commands.grade_chapter import marking_hint, update_late_penalties
 from autograder.commands.options import chapters_argument, course_option
 from autograder.course.paths import course_folder
 
@@ -44,11 +44,11 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.grading.reports.rubric_counts import rubric_counts
     from autograder.grading.reports.totals import totals
     from autograder.grading.reports.viva import read_viva_grades, viva_summaries
-    from autograder.intake.people.standing import not_counted
+    from autograder.intake.people.standing import list_not_counted
 
     course = Course.open(course_folder(course_dir))
     names = released_chapters(course, chapters)
-    charged = charge_late_work(course, names)
+    charged = update_late_penalties(course, names)
     for name in names:
         write_viva_scores(course, name)
     works = read_student_work(course, names)
@@ -66,7 +66,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     now = datetime.now(UTC).replace(tzinfo=None)
     commands = {chapter: marking_hint(course, [chapter]) for chapter in names}
     target = (output or course.root / "report.html").resolve()
-    outside = not_counted(course, names)
+    outside = list_not_counted(course, names)
     title = plan.title or "Class report"
     path = write_report(summaries, target, title=title, now=now, commands=commands, overall=overall, outside=outside)
     lines = [*charged, f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]

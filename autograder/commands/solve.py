@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command, progress_bar
-from autograder.commands.options import chapters_argument, chapters_of_project
+from autograder.commands.options import chapters_argument, resolve_project_chapters
 from autograder.course.paths import project_root
 
 
@@ -28,11 +28,11 @@ def solve(chapters: tuple[str, ...], device: str) -> CommandResult:
       tfcourse solve --device cpu
     """
     root = project_root()
-    from autograder.commands.selftest.solve import devices
+    from autograder.commands.selftest.solve import resolve_devices
     from autograder.commands.selftest.solve import solve as solve_chapters
 
-    names = chapters_of_project(root, chapters)
-    where = devices(device)
+    names = resolve_project_chapters(root, chapters)
+    where = resolve_devices(device)
     with progress_bar("solve", 2 * len(names) * len(where)) as step:
         solved = [item for on_device in where for item in solve_chapters(root, names, device=on_device, progress=step)]
     sound = sum(item.sound for item in solved)

@@ -90,18 +90,18 @@ def students(
     if erase and (file is not None or decided):
         raise click.UsageError("--erase excludes FILE and the other options")
     if file is None and not decided and not erase:
-        return _list(course)
+        return _list_class(course)
     require_writable(course.root, OTHER_COURSE)
     if erase:
         return _erase(course, erase)
     return _decide(course, decided) if file is None else _enrol(course, file, chapter, remove_missing, dry_run)
 
 
-def _list(course: Course) -> CommandResult:
+def _list_class(course: Course) -> CommandResult:
     from autograder.intake.people.standing import attendance
 
     everyone = attendance(course)
-    return CommandResult([_as_data(entry) for entry in everyone], _listing(everyone))
+    return CommandResult([_as_data(entry) for entry in everyone], _class_text(everyone))
 
 
 def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool, dry_run: bool) -> CommandResult:
@@ -129,18 +129,18 @@ def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool
                 lines.append(f"{len(worksheet.revealed)} participants have names now")
             for participant, student in worksheet.revealed.items() if not dry_run else ():
                 reassign(course, participant, student)
-            lines.append(_timed(worksheet))
+            lines.append(_times_message(worksheet))
             lines += [
                 f"extension of {name} until {until}: into course.toml" for name, until in worksheet.extended.items()
             ]
         else:
             enrolment = enrol(course, file, remove_missing=remove_missing, dry_run=dry_run)
     data |= asdict(enrolment) | {"problems": [problem.to_dict() for problem in enrolment.problems], "dry_run": dry_run}
-    text = "\n".join([*lines, _changes(enrolment, dry_run, of_chapter=bool(chapter))])
+    text = "\n".join([*lines, _changes_text(enrolment, dry_run, of_chapter=bool(chapter))])
     return CommandResult(data, text, EXIT_FAILED if enrolment.problems else 0)
 
 
-def _timed(worksheet: Worksheet) -> str:
+def _times_message(worksheet: Worksheet) -> str:
     waiting = len(worksheet.times) - len(worksheet.timed)
     return (
         f"{worksheet.chapter}: {len(worksheet.times)} submission times, {len(worksheet.timed)} written beside submissions, "
@@ -149,7 +149,7 @@ def _timed(worksheet: Worksheet) -> str:
 
 
 def _decide(course: Course, decided: Mapping[str, Any]) -> CommandResult:
-    """Carry out what a person decided about students, in one step under the course's lock."""
+    """Apply decisions about students in one step."""
     from autograder.course.lock import course_lock
     from autograder.intake.people.find_student import find_student
 
@@ -158,7 +158,7 @@ def _decide(course: Course, decided: Mapping[str, Any]) -> CommandResult:
         for option, value in decided.items():
             typed, *others = value if isinstance(value, tuple) else (value,)
             student = find_student(course, typed)
-            lines.append(_carry_out(course, option, student, *others))
+            lines.append(_apply_decision(course, option, student, *others))
     return CommandResult({"decided": lines}, "\n".join(lines))
 
 
@@ -187,10 +187,10 @@ def _erase(course: Course, typed: str) -> CommandResult:
     )
 
 
-def _carry_out(course: Course, option: str, student: str, other: str = "") -> str:
+def _apply_decision(course: Course, option: str, student: str, other: str = "") -> str:
     from autograder.course.gradebook.reader import released_chapters
     from autograder.intake.people import standing
-    from autograder.intake.people.find_student import called, find_student
+    from autograder.intake.people.find_student import display_name, find_student
 
     if option == "same":
         from autograder.grading.reassign import reassign
@@ -201,12 +201,14 @@ def _carry_out(course: Course, option: str, student: str, other: str = "") -> st
     if option in ("excuse", "include"):
         (chapter,) = released_chapters(course, [other])
         entry = standing.excuse(course, student, chapter, excused=option == "excuse")
-        return f"{called(entry)}: {chapter} {'does not count' if option == 'excuse' else 'counts'}"
+        return f"{display_name(entry)}: {chapter} {'does not count' if option == 'excuse' else 'counts'}"
     if option == "joined":
-        entry = standing.join(course, student, _day(other))
-        return f"{called(entry)} joined on {entry.joined}: what was due before does not count"
-    change = {"add": standing.add, "withdraw": standing.withdraw, "ignore": standing.ignore}[option]
-    return f"{called(change(course, student))}: {_EFFECTS[option]}"
+        entry = standing.record_joining(course, student, _parse_day(other))
+        return f"{display_name(entry)} joined on {entry.joined}: what was due before does not count"
+    change = {"add": standing.add_student, "withdraw": standing.withdraw_student, "ignore": standing.ignore_submitter}[
+        option
+    ]
+    return f"{display_name(change(course, student))}: {_EFFECTS[option]}"
 
 
 _EFFECTS = {
@@ -216,7 +218,7 @@ _EFFECTS = {
 }
 
 
-def _day(text: str) -> Any:
+def _parse_day(text: str) -> Any:
     try:
         return datetime.strptime(text, "%Y-%m-%d").date()
     except ValueError:
@@ -227,7 +229,7 @@ def _as_data(entry: Attendance) -> dict[str, object]:
     return asdict(entry.student) | {"handed_in": entry.chapters}
 
 
-def _listing(everyone: Sequence[Attendance]) -> str:
+def _class_text(everyone: Sequence[Attendance]) -> str:
     counted = [entry for entry in everyone if entry.student.counts]
     decided = [entry for entry in everyone if entry.student.state]
     others = [entry for entry in everyone if not (entry.student.enrolled or entry.student.state)]
@@ -236,17 +238,17 @@ def _listing(everyone: Sequence[Attendance]) -> str:
     else:
         present = sum(bool(entry.chapters) for entry in counted)
         head = f"{len(counted)} on the class list, {present} of them handed in something"
-    lines = [head, *_rows(counted)]
+    lines = [head, *_student_lines(counted)]
     if others:
-        lines += [f"{len(others)} not on the class list", *_rows(others)]
+        lines += [f"{len(others)} not on the class list", *_student_lines(others)]
     if decided:
-        lines += [f"{len(decided)} withdrawn or ignored", *_rows(decided)]
+        lines += [f"{len(decided)} withdrawn or ignored", *_student_lines(decided)]
     return "\n".join(lines)
 
 
-def _rows(entries: Iterable[Attendance]) -> list[str]:
+def _student_lines(entries: Iterable[Attendance]) -> list[str]:
     cells = [
-        (entry.student.id, entry.student.name, ", ".join(entry.chapters) or "nothing", _standing(entry.student))
+        (entry.student.id, entry.student.name, ", ".join(entry.chapters) or "nothing", _standing_text(entry.student))
         for entry in entries
     ]
     widths = [max((len(row[column]) for row in cells), default=0) for column in range(2)]
@@ -256,14 +258,14 @@ def _rows(entries: Iterable[Attendance]) -> list[str]:
     ]
 
 
-def _standing(student: Student) -> str:
-    """Return what is special about a student, in brackets, or an empty string."""
+def _standing_text(student: Student) -> str:
+    """Return a student's state, joining date and excused chapters in brackets, or an empty string."""
     parts = [student.state, f"joined {student.joined}" if student.joined else ""]
     parts.append(f"excused from {', '.join(student.excused)}" if student.excused else "")
     return f"  ({'; '.join(filter(None, parts))})" if any(parts) else ""
 
 
-def _changes(enrolment: Enrolment, dry_run: bool, *, of_chapter: bool) -> str:
+def _changes_text(enrolment: Enrolment, dry_run: bool, *, of_chapter: bool) -> str:
     total = len(enrolment.added) + len(enrolment.updated) + len(enrolment.unchanged)
     lines = [
         f"{total} on this list: {len(enrolment.added)} new, {len(enrolment.updated)} updated, "

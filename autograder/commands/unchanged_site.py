@@ -1,4 +1,4 @@
-"""Recognise an up-to-date site: its inputs and its pages are unchanged.
+"""Recognise an up-to-date site, whose inputs and pages are unchanged.
 
 Its report is in the cache under the hash of both; if it is not there, the site is built again.
 """
@@ -19,7 +19,7 @@ _NAME = "site"
 
 
 def site_key(root: Path, output: Path, options: Sequence[str]) -> list[str]:
-    """Return all inputs of the site, hashed.
+    """Return the key of a site: the hashes of its inputs, and its options.
 
     Args:
         output: the folder of the site, which may be in the project and is no input.
@@ -29,15 +29,15 @@ def site_key(root: Path, output: Path, options: Sequence[str]) -> list[str]:
     return [hash_files(root, inputs), environment_hash(), str(output), *options]
 
 
-def unchanged_site(root: Path, output: Path, key: Sequence[str]) -> SiteReport | None:
-    """Return the report of the site in a folder if it was built with this key and is unchanged since."""
+def read_report(root: Path, output: Path, key: Sequence[str]) -> SiteReport | None:
+    """Return the stored report of a site if its inputs and pages are unchanged, or None."""
     stored = read_artifact(root, _NAME, [*key, hash_tree(output)])
     with suppress(ValueError, TypeError):  # a damaged file
         return None if stored is None else SiteReport(**{**json.loads(stored), "output": output})
     return None
 
 
-def remember_site(root: Path, report: SiteReport, key: Sequence[str]) -> None:
-    """Store the report of a site, after every check of it has passed."""
+def store_report(root: Path, report: SiteReport, key: Sequence[str]) -> None:
+    """Store the report of a site under its key and the hash of its pages."""
     contents = json.dumps({**asdict(report), "output": str(report.output)})
     write_artifact(root, _NAME, [*key, hash_tree(report.output)], contents.encode())

@@ -68,7 +68,7 @@ def viva(
         raise click.UsageError("--marker, --port and --no-browser belong to --live.")
     course = Course.open(course_folder(course_dir))
     (name,) = released_chapters(course, [chapter])
-    sheets = _sheets(course, name, questions or usual_count(course, name), jobs, allow_weaker)
+    sheets = _make_interviews(course, name, questions or usual_count(course, name), jobs, allow_weaker)
     page, keys = write_pages(sheets, folder_of(course, name), title=name)
     lacking = [item for item in sheets if item.problem]
     lines = [
@@ -87,12 +87,12 @@ def viva(
     return CommandResult(data, "\n".join(lines))
 
 
-def _sheets(course: Course, chapter: str, count: int, jobs: int | None, allow_weaker: bool) -> list[Interview]:
-    from autograder.grading.course_settings import as_released
+def _make_interviews(course: Course, chapter: str, count: int, jobs: int | None, allow_weaker: bool) -> list[Interview]:
+    from autograder.grading.course_settings import settings_for_release
     from autograder.grading.record.results import read_results
     from autograder.quizzes.viva.interviews import interviews
 
-    settings = as_released(course, chapter, settings_for(course, jobs, "cpu", allow_weaker, None))
+    settings = settings_for_release(course, chapter, settings_for(course, jobs, "cpu", allow_weaker, None))
     total = sum(result.status == "graded" for result in read_results(course, chapter))
     with progress_bar("viva", total) as step:
         return interviews(course, chapter, count, settings, report=step)

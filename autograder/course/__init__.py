@@ -1,1 +1,1 @@
-"""Find and open the course folder: layout, configuration, lock, paths, known errors of libraries."""
+"""Find and open the course folder: layout, configuration, lock, paths, and explanations of library errors."""

@@ -1,4 +1,4 @@
-"""Cache what takes long to make, such as student wheels, recordings and measures, under a hash of its inputs.
+"""Cache expensive files, such as student wheels, recordings and measurements, under a hash of their inputs.
 
 The cache is below the project's ``.cache`` and can be deleted at any time. Two commands may use it at once: a file appears whole or not
 at all, and its name depends on its inputs.
@@ -24,13 +24,13 @@ _SETTINGS = ("pyproject.toml", "_config.yml", "LICENSE", "LICENSE-CONTENT")
 
 
 def code_hash(root: Path) -> str:
-    """Hash the course's code, its settings and the environment, which decide every student wheel."""
+    """Hash the course's code, its settings and the environment, which together determine every student wheel."""
     code = [path for path in project_files(root) if path.relative_to(root).parts[0] in _CODE]
     return f"{hash_files(root, [*code, *(root / name for name in _SETTINGS)])} {environment_hash()}"
 
 
 def cached_artifact(root: Path, name: str, key: Sequence[str], make: Callable[[], bytes]) -> bytes:
-    """Return a file's content from the cache, or make it.
+    """Return a file's content from the cache, or make and cache it.
 
     Args:
         name: the file's name, such as ``wheel-ch03``; a name has few versions.
@@ -44,7 +44,7 @@ def cached_artifact(root: Path, name: str, key: Sequence[str], make: Callable[[]
 
 
 def read_artifact(root: Path, name: str, key: Sequence[str]) -> bytes | None:
-    """Return a file's content from the cache; None if it is not there."""
+    """Return a file's content from the cache; None if it is not cached."""
     path = _path(root, name, key)
     with suppress(OSError):
         content = path.read_bytes()
@@ -54,7 +54,7 @@ def read_artifact(root: Path, name: str, key: Sequence[str]) -> bytes | None:
 
 
 def write_artifact(root: Path, name: str, key: Sequence[str], content: bytes) -> None:
-    """Write a file to the cache, and delete the oldest versions of it. A read-only cache is no error."""
+    """Write a file to the cache, and delete its oldest versions. A read-only cache is ignored."""
     path = _path(root, name, key)
     # Each process has a draft of its own.
     draft = path.with_name(f"{path.name}.{os.getpid()}.part")
@@ -71,7 +71,7 @@ def delete_oldest(versions: Iterable[Path]) -> None:
 
 
 def key_digest(key: Sequence[str]) -> str:
-    """Return a short hash of everything that decides a content."""
+    """Return a short hash of the inputs that determine a content."""
     return hashlib.sha256("\n".join(key).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 

@@ -1,4 +1,4 @@
-"""Match typed text against the names of chapters: ``3``, ``03``, ``gpt`` and ``03_scaled`` are all valid."""
+"""Match typed text to chapter names: ``3``, ``03``, ``gpt`` and ``03_scaled`` are all valid."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autograder.errors import CourseError
 
 
 def matching_chapters(typed: str, chapters: Iterable[str]) -> list[str]:
-    """Return the chapters that match a text: by exact name, otherwise by prefix, otherwise by a word in the name.
+    """Return the chapters that match a text: by exact name, otherwise by prefix, otherwise by a word of the name.
 
     An exact match wins: ``HW1`` is not ``HW-1`` or ``HW10``. Otherwise case and separators are ignored. A number needs no leading zero and
     never matches the beginning of a longer number: ``1`` is chapter 01, not 10.
@@ -25,15 +25,15 @@ def matching_chapters(typed: str, chapters: Iterable[str]) -> list[str]:
         return alike
     if name.isdecimal():
         return [chapter for chapter in names if chapter.partition("_")[0].lstrip("0") == name.lstrip("0") != ""]
-    part = _plain(name)
+    part = _fold_name(name)
     for matches in (str.__eq__, str.startswith, lambda chapter, text: f"_{text}" in chapter):
-        if alike := [chapter for chapter in names if matches(_plain(chapter), part)]:
+        if alike := [chapter for chapter in names if matches(_fold_name(chapter), part)]:
             return alike
     return []
 
 
-def only_chapter(typed: str, chapters: Collection[str], problem: str, *, do: str, where: object = None) -> str:
-    """Return the chapter that a text means.
+def resolve_chapter(typed: str, chapters: Collection[str], problem: str, *, do: str, where: object = None) -> str:
+    """Return the single chapter that a text matches.
 
     Args:
         problem: what continues the message that there is no such chapter.
@@ -48,16 +48,16 @@ def only_chapter(typed: str, chapters: Collection[str], problem: str, *, do: str
         return matches[0]
     if matches:
         raise CourseError(f"{typed!r} can mean {', '.join(matches)}", do="Write more of the name.")
-    message = f"there is no chapter {typed!r}{problem}.{did_you_mean(typed, chapters)}".rstrip(".")
+    message = f"there is no chapter {typed!r}{problem}.{suggest_chapter(typed, chapters)}".rstrip(".")
     raise CourseError(message, where=where, do=do)
 
 
-def _plain(name: str) -> str:
+def _fold_name(name: str) -> str:
     return re.sub(r"[\s_-]+", "_", name.casefold())
 
 
-def listed_chapters(typed: str) -> list[str]:
-    """Return what a list of chapters names, such as ``01,03,05-07,gpt``: each name as it was typed, a range as its numbers.
+def parse_chapter_list(typed: str) -> list[str]:
+    """Parse a list of chapters such as ``01,03,05-07,gpt``: names as typed, and ranges as their numbers.
 
     Raises:
         CourseError: if the list is empty, or a range runs backwards.
@@ -76,11 +76,11 @@ def listed_chapters(typed: str) -> list[str]:
     return names
 
 
-def did_you_mean(typed: str, chapters: Iterable[str]) -> str:
-    """Return a question about the chapter whose name is most alike, with a blank before it; nothing if none is."""
+def suggest_chapter(typed: str, chapters: Iterable[str]) -> str:
+    """Return a question that suggests the most similar chapter, with a leading blank; empty without a similar one."""
     names = sorted(chapters)
-    topics = {topic: chapter for chapter in names if (topic := _plain(chapter.partition("_")[2]))}
+    topics = {topic: chapter for chapter in names if (topic := _fold_name(chapter.partition("_")[2]))}
     by_part = {part: chapter for topic, chapter in topics.items() for part in topic.split("_")}
-    candidates = {**by_part, **topics, **{_plain(chapter): chapter for chapter in names}}
-    close = get_close_matches(_plain(typed.strip()), candidates, n=1, cutoff=0.6)
+    candidates = {**by_part, **topics, **{_fold_name(chapter): chapter for chapter in names}}
+    close = get_close_matches(_fold_name(typed.strip()), candidates, n=1, cutoff=0.6)
     return f" Did you mean {candidates[close[0]]}?" if close else ""

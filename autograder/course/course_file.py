@@ -1,4 +1,4 @@
-"""Read and write ``course.toml``: which exercises a course uses, and when they are due.
+"""Read ``course.toml``, which states the exercises that a course uses, their deadlines and its rules.
 
 The file is in the course folder, next to ``nbgrader_config.py``. The first ``tfcourse assign`` writes it with every key as a comment, and
 every command reads it. A course without the file uses every exercise of every chapter and has no deadlines.
@@ -18,9 +18,9 @@ from zoneinfo import ZoneInfo
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from autograder.course.chapter_names import only_chapter
+from autograder.course.chapter_names import resolve_chapter
 from autograder.course.course_rules import ExerciseRule, TotalRule, VivaPlan, viva_assignment
-from autograder.course.known_names import expanded, known_assignments, students_of
+from autograder.course.known_names import expand_dates, known_assignments, students_of
 from autograder.course.times import whole_days_late
 from autograder.errors import CourseError
 
@@ -33,7 +33,7 @@ Minutes = Annotated[int, Meta(ge=0, le=60 * 24 * 31)]
 
 
 class LateRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """The penalty for late work."""
+    """The rule for penalties for late submissions."""
 
     grace_minutes: Minutes = 15  # minutes after the deadline that do not count as late
     per_day: Share = 0.0  # the fraction of the points deducted per day or part of a day
@@ -60,7 +60,7 @@ class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """The contents of ``course.toml``."""
+    """The parsed contents of ``course.toml``."""
 
     title: str = ""  # the name of the class in reports; empty for the course's own name
     contact: str = ""  # where students can ask questions; printed in the instructions of an assignment
@@ -81,11 +81,11 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         return ZoneInfo(self.time_zone)
 
     def chapter(self, name: str) -> ChapterPlan:
-        """Return the plan of a chapter; the plan without any restriction if the file does not name it."""
+        """Return a chapter's plan; the default plan if the file does not name the chapter."""
         return self.chapters.get(name, ChapterPlan())
 
     def weights(self, chapters: Iterable[str]) -> dict[str, float]:
-        """Return how much each chapter, and each chapter's conversations, count in the total.
+        """Return the weights of each chapter, and of its conversations, in the total.
 
         Nothing is returned if the file has neither weights nor a total. A chapter without a weight counts 1, its conversations 0.
         """
@@ -104,11 +104,11 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         return {name: plan.canvas for name, plan in self.chapters.items() if plan.canvas} | vivas
 
     def late_rule(self, chapter: str) -> LateRule:
-        """Return the rule for late work in a chapter."""
+        """Return a chapter's rule for late submissions."""
         return self.chapter(chapter).late or self.late
 
     def due(self, chapter: str, student: str | None = None) -> datetime | None:
-        """Return a chapter's deadline with its time zone, including a student's extension; ``None`` for no deadline.
+        """Return a chapter's deadline with its time zone, including a student's extension; ``None`` without one.
 
         An extension never brings a deadline forward.
         """
@@ -120,7 +120,7 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         return max(dates) if general is not None and dates else None
 
     def late_penalty(self, chapter: str, student: str, points: float, handed_in: datetime | None) -> float:
-        """Return the points that lateness takes off, by the student's own deadline; 0 without a deadline or a time.
+        """Return the points to deduct for lateness by the student's own deadline; 0 without a deadline or a time.
 
         Args:
             points: points before the penalty.
@@ -144,7 +144,7 @@ def course_file_path(root: Path) -> Path:
 
 
 def read_course_file(root: Path, chapters: Iterable[str] | None = None) -> CourseFile:
-    """Read and check the ``course.toml`` of a course folder.
+    """Read and validate a course folder's ``course.toml``.
 
     Args:
         chapters: names of assignments; by default all that the course folder knows. The file may abbreviate a name as on the command
@@ -172,27 +172,27 @@ def read_course_file(root: Path, chapters: Iterable[str] | None = None) -> Cours
     except msgspec.ValidationError as error:
         raise _validation_error(path, text, str(error)) from error
     _check_meaning(path, text, plan)
-    plan = _with_full_names(path, text, plan, known_assignments(root) if chapters is None else frozenset(chapters))
+    plan = _resolve_names(path, text, plan, known_assignments(root) if chapters is None else frozenset(chapters))
     _refuse_lone_deadlines(path, text, plan)
-    plan = _by_student(root, plan)
+    plan = _expand_dates(root, plan)
     _refuse_strangers(path, text, plan)
     return plan
 
 
-def _by_student(root: Path, plan: CourseFile) -> CourseFile:
-    """Return a plan in which the dates of sections and groups are their members'."""
+def _expand_dates(root: Path, plan: CourseFile) -> CourseFile:
+    """Return a plan in which the dates of sections and groups are expanded to their members."""
     if not (plan.extensions or plan.deadlines):
         return plan
     students = students_of(root)
     return structs.replace(
         plan,
-        extensions=expanded(plan.extensions, students),
-        deadlines=expanded(plan.deadlines, students),
+        extensions=expand_dates(plan.extensions, students),
+        deadlines=expand_dates(plan.deadlines, students),
     )
 
 
 def days_late(handed_in: datetime, due: datetime, rule: LateRule, zone: tzinfo) -> int:
-    """Return by how many days a submission is late: 0 within the grace period, else each day or part of a day counts.
+    """Return the number of days by which a submission is late, rounded up; 0 within the grace period.
 
     Args:
         handed_in: when it was handed in, with a time zone.
@@ -203,28 +203,28 @@ def days_late(handed_in: datetime, due: datetime, rule: LateRule, zone: tzinfo) 
 
 
 def late_share(days: int, rule: LateRule) -> float:
-    """Return the fraction of the points deducted for lateness, from 0 to 1."""
+    """Return the fraction of the points to deduct for a number of late days, from 0 to 1."""
     if rule.closed_after_days is not None and days > rule.closed_after_days:
         return 1.0
     return min(rule.cap, days * rule.per_day)
 
 
 def _check_meaning(path: Path, text: str, plan: CourseFile) -> None:
-    """Refuse what has the right types and no meaning."""
+    """Refuse values that have the right types but are invalid or contradictory."""
     try:
         ZoneInfo(plan.time_zone)
     except (KeyError, ValueError, OSError) as error:
-        raise _at(
+        raise _key_error(
             path, text, "time_zone", f"there is no time zone {plan.time_zone!r}", "Write a name such as Europe/Warsaw."
         ) from error
     for name, chapter in plan.chapters.items():
         if chapter.only is not None and chapter.without is not None:
-            raise _at(
+            raise _key_error(
                 path, text, f"chapters.{name}.only", "only and without exclude each other", "Keep one of the two."
             )
 
 
-def _with_full_names(path: Path, text: str, plan: CourseFile, assignments: frozenset[str]) -> CourseFile:
+def _resolve_names(path: Path, text: str, plan: CourseFile, assignments: frozenset[str]) -> CourseFile:
     """Return a plan with the full name of every assignment.
 
     Raises:
@@ -236,12 +236,12 @@ def _with_full_names(path: Path, text: str, plan: CourseFile, assignments: froze
     def renamed(table: Mapping[str, _Value], where: str) -> dict[str, _Value]:
         full: dict[str, _Value] = {}
         for typed, value in table.items():
-            name = _full_name(path, text, f"{where}.{typed}", typed, assignments)
+            name = _resolve_name(path, text, f"{where}.{typed}", typed, assignments)
             try:
-                full[name] = _joined(full[name], value) if name in full else value
+                full[name] = _merge_plans(full[name], value) if name in full else value
             except ValueError as error:
                 key = f"{where}.{typed}.{error}".rstrip(".")
-                raise _at(path, text, key, f"{name} has this already", "Keep one of the two.") from error
+                raise _key_error(path, text, key, f"{name} has this already", "Keep one of the two.") from error
         return full
 
     extensions = {who: renamed(table, f"extensions.{who}") for who, table in plan.extensions.items()}
@@ -250,14 +250,14 @@ def _with_full_names(path: Path, text: str, plan: CourseFile, assignments: froze
     return structs.replace(plan, chapters=chapters, viva=viva, extensions=extensions, deadlines=deadlines)
 
 
-def _joined(one: Any, other: Any, key: str = "") -> Any:
-    """Return what two tables of the same assignment say together.
+def _merge_plans(one: Any, other: Any, key: str = "") -> Any:
+    """Merge two tables of the same assignment.
 
     Raises:
         ValueError: if both have the same key; the error's text is that key.
     """
     if isinstance(one, dict) and isinstance(other, dict):
-        both = {name: _joined(one[name], other[name], name) for name in one.keys() & other.keys()}
+        both = {name: _merge_plans(one[name], other[name], name) for name in one.keys() & other.keys()}
         return {**one, **other, **both}
     if not isinstance(one, Struct) or isinstance(one, LateRule | ExerciseRule):
         raise ValueError(key)
@@ -265,28 +265,30 @@ def _joined(one: Any, other: Any, key: str = "") -> Any:
     values = {}
     for field in one.__struct_fields__:
         first, second, default = (getattr(plan, field) for plan in (one, other, empty))
-        values[field] = first if second == default else second if first == default else _joined(first, second, field)
+        values[field] = (
+            first if second == default else second if first == default else _merge_plans(first, second, field)
+        )
     return type(one)(**values)
 
 
 def _refuse_lone_deadlines(path: Path, text: str, plan: CourseFile) -> None:
-    """Refuse another deadline for a chapter that has none."""
+    """Refuse an individual deadline for a chapter without a general one."""
     for who, dates in plan.deadlines.items():
         for name in dates:
             if plan.chapter(name).due is None:
                 message = "the chapter has no deadline of its own, from which this one could differ"
-                raise _at(path, text, f"deadlines.{who}.{name}", message, f"Write due into [chapters.{name}].")
+                raise _key_error(path, text, f"deadlines.{who}.{name}", message, f"Write due into [chapters.{name}].")
 
 
-def _full_name(path: Path, text: str, key: str, typed: str, assignments: frozenset[str]) -> str:
+def _resolve_name(path: Path, text: str, key: str, typed: str, assignments: frozenset[str]) -> str:
     try:
-        return only_chapter(typed, assignments, "", do=f"Known chapters: {', '.join(sorted(assignments))}.")
+        return resolve_chapter(typed, assignments, "", do=f"Known chapters: {', '.join(sorted(assignments))}.")
     except CourseError as error:
-        raise _at(path, text, key, error.what, error.do) from error
+        raise _key_error(path, text, key, error.what, error.do) from error
 
 
 def _refuse_strangers(path: Path, text: str, plan: CourseFile) -> None:
-    """Refuse an extension or deadline of somebody who is not in the course, if a class list says who is."""
+    """Refuse an extension or deadline for a name that is not in the course, if there is a class list."""
     students = students_of(path.parent)
     if not any(entry.get("enrolled") for entry in students.values()):
         return
@@ -299,11 +301,11 @@ def _refuse_strangers(path: Path, text: str, plan: CourseFile) -> None:
                 f". Did you mean {close[0]}?" if close else ""
             )
             do = "Write the id that `tfcourse students` shows, or add the student to the class list."
-            raise _at(path, text, f"{table}.{student}", message, do)
+            raise _key_error(path, text, f"{table}.{student}", message, do)
 
 
 def _validation_error(path: Path, text: str, message: str) -> CourseError:
-    """Return the error for what msgspec refuses, with the key and its line."""
+    """Convert msgspec's error message to an error with the key and its line."""
     problem, _, location = message.partition(" - at `")
     key = location.rstrip("`").removeprefix("$").lstrip(".")
     if unknown := re.search(r"unknown field `(.+?)`", problem):
@@ -312,23 +314,23 @@ def _validation_error(path: Path, text: str, message: str) -> CourseError:
     do = "The comments at the top of a new course.toml show every key."
     if "`datetime" in problem:
         do = "Write day and time: 2027-03-01T23:59:00."
-    return _at(path, text, key, problem[:1].lower() + problem[1:], do)
+    return _key_error(path, text, key, problem[:1].lower() + problem[1:], do)
 
 
 def course_file_error(root: Path, key: str, message: str, do: str) -> CourseError:
     """Return an error about a key of ``course.toml``, with its line."""
     path = course_file_path(root)
-    return _at(path, path.read_text(encoding="utf-8"), key, message, do)
+    return _key_error(path, path.read_text(encoding="utf-8"), key, message, do)
 
 
-def _at(path: Path, text: str, key: str, message: str, do: str) -> CourseError:
+def _key_error(path: Path, text: str, key: str, message: str, do: str) -> CourseError:
     line = _line_of(text, key)
     where = f"{path}, line {line}" if line else str(path)
     return CourseError(f"{key}: {message}" if key else message, where=where, do=do)
 
 
 def _line_of(text: str, key: str) -> int | None:
-    """Return the line of the last part of a dotted key, below the header of its table; ``None`` if it is not found."""
+    """Return the line number of a dotted key, below its table's header; ``None`` if it is not found."""
     parts = [part for part in re.sub(r"\[(?:\d+|\.\.\.)\]", "", key).split(".") if part]
     remaining = list(parts)
     last = None
@@ -343,7 +345,7 @@ def _line_of(text: str, key: str) -> int | None:
 
 
 def due_sentence(plan: CourseFile, chapter: str) -> str:
-    """Return when a chapter is due, in the course's time zone; empty if it has no deadline."""
+    """Return a sentence with a chapter's deadline in the course's time zone; empty without one."""
     due = plan.due(chapter)
     if due is None:
         return ""
@@ -352,7 +354,7 @@ def due_sentence(plan: CourseFile, chapter: str) -> str:
 
 
 def late_sentence(rule: LateRule) -> str:
-    """Return what late work costs."""
+    """Describe a rule for late submissions in sentences."""
     closed = rule.closed_after_days
     if not rule.per_day and closed is None:
         return "Late work costs no points."
@@ -368,7 +370,7 @@ def late_sentence(rule: LateRule) -> str:
 
 
 def assignment_sentences(plan: CourseFile, chapter: str) -> list[str]:
-    """Return what students should know of an assignment beside its exercises: deadline, rule for late work, contact."""
+    """Return sentences for students about an assignment: deadline, late rule and contact."""
     due = due_sentence(plan, chapter)
     late = late_sentence(plan.late_rule(chapter)) if due else ""
     contact = f"Questions: {plan.contact}" if plan.contact else ""

@@ -1,4 +1,4 @@
-"""Write ``course.toml`` for the lecturer, and keep comments and other keys: which exercises are assigned, and extensions."""
+"""Edit ``course.toml`` for the lecturer, keeping comments and other keys: selections and extensions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _OF_THE_YEAR = ("extensions", "deadlines", "due", "canvas")
 
 
 def write_template(root: Path, like: Path | None = None) -> bool:
-    """Write the file with every key as a comment, unless there is one; return whether it was written.
+    """Write the file with every key as a comment, unless it exists; return whether it was written.
 
     Args:
         like: another course folder, of which the rules and choices are taken, without people, dates, columns and comments.
@@ -91,7 +91,7 @@ def write_template(root: Path, like: Path | None = None) -> bool:
 def set_selection(
     root: Path, chapter: str, *, only: Iterable[str] | None = None, without: Iterable[str] | None = None
 ) -> None:
-    """Write which exercises of a chapter are assigned; all if neither ``only`` nor ``without`` is passed. Other keys are kept."""
+    """Write the selection of a chapter's exercises: ``only``, ``without``, or neither for all."""
     path = course_file_path(root)
     text = path.read_text(encoding="utf-8") if path.exists() else TEMPLATE
     document = tomlkit.parse(text)
@@ -107,7 +107,7 @@ def set_selection(
 
 
 def set_extension(root: Path, student: str, chapter: str, until: datetime) -> None:
-    """Write a student's extension for a chapter. Comments and other keys are kept."""
+    """Write a student's extension for a chapter."""
     path = course_file_path(root)
     document = tomlkit.parse(path.read_text(encoding="utf-8") if path.exists() else TEMPLATE)
     table = document.setdefault("extensions", tomlkit.table(is_super_table=True)).setdefault(student, tomlkit.table())
@@ -118,7 +118,7 @@ def set_extension(root: Path, student: str, chapter: str, until: datetime) -> No
 
 
 def move_extensions(root: Path, student: str, other: str) -> None:
-    """Give the extensions of a student to another one, who keeps their own."""
+    """Move a student's extensions to another student, whose own take precedence."""
     path = course_file_path(root)
     document = tomlkit.parse(path.read_text(encoding="utf-8") if path.exists() else "")
     if moved := document.get("extensions", {}).pop(student, None):
@@ -129,8 +129,8 @@ def move_extensions(root: Path, student: str, other: str) -> None:
 
 
 @contextmanager
-def course_file_or_before(root: Path) -> Iterator[None]:
-    """Restore ``course.toml`` if the block fails, so that a choice that could not be released is dropped."""
+def restore_course_file_on_failure(root: Path) -> Iterator[None]:
+    """Restore ``course.toml`` if the block fails, so that a selection that could not be released is dropped."""
     path = course_file_path(root)
     before = path.read_bytes() if path.exists() else None
     try:

@@ -1,4 +1,4 @@
-"""Say how chapters, exercises and conversations count by ``course.toml``, and how their total becomes a grade."""
+"""Define how chapters, exercises and conversations count by ``course.toml``, and how totals become grades."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Percent = Annotated[float, Meta(ge=0, le=100)]
 
 
 class TotalRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the total is made of the chapters, and what it is worth."""
+    """The rule that computes the total from the chapters and converts it to a grade."""
 
     # so many chapters with a student's lowest shares do not count; one always counts
     drop_lowest: Annotated[int, Meta(ge=0, le=20)] = 0
@@ -25,26 +25,26 @@ class TotalRule(Struct, frozen=True, forbid_unknown_fields=True):
     grades: dict[str, Percent] = {}
 
     def dropped(self, shares: Mapping[str, float], weights: Mapping[str, float]) -> tuple[str, ...]:
-        """Return the dropped chapters: the lowest percentages, ties by the greatest weight."""
+        """Return the dropped chapters: the chapters with the lowest shares, ties broken by the greatest weight."""
         number = max(0, min(self.drop_lowest, len(shares) - 1))
         ordered = sorted(shares, key=lambda chapter: (shares[chapter], -weights[chapter], chapter))
         return tuple(sorted(ordered[:number]))
 
     def points(self, share: float) -> float:
-        """Return a total in the points of the scale."""
+        """Convert a share to points of the scale."""
         return share * self.scale
 
     def grade(self, share: float) -> str:
-        """Return the grade of a total: the one with the highest boundary that it reaches; empty if it reaches none."""
+        """Return the grade for a share: the highest boundary that it reaches; empty if it reaches none."""
         reached = [(low, name) for name, low in self.grades.items() if 100 * share + _ROUNDING >= low]
         return max(reached)[1] if reached else ""
 
     def passed(self, share: float) -> bool | None:
-        """Return whether a total passes; ``None`` without a pass mark."""
+        """Return whether a share passes; ``None`` without a pass mark."""
         return None if self.pass_mark is None else 100 * share + _ROUNDING >= self.pass_mark
 
     def sentence(self) -> str:
-        """Return the rule in words, for the report."""
+        """Describe the rule in sentences, for the report."""
         parts = [f"The total has {self.scale:g} points."]
         if self.drop_lowest:
             chapters = (
@@ -74,7 +74,7 @@ class ExerciseRule(Struct, frozen=True, forbid_unknown_fields=True):
     count: Literal["drop", "full", "bonus"] | None = None
 
     def counted(self, score: float, best: float) -> tuple[float, float]:
-        """Return points earned and points to be earned by this rule, from a score and the best score."""
+        """Return the earned and the maximum points by this rule, from a score and the best score."""
         worth = best if self.points is None else self.points
         earned = score * worth / best if best else 0.0
         if self.count == "drop":
@@ -85,7 +85,7 @@ class ExerciseRule(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def needs_answer(self) -> bool:
-        """Whether the points that a person gives to an answer matter."""
+        """Whether manual points for an answer have an effect."""
         return self.count not in ("drop", "full")
 
     def __str__(self) -> str:
@@ -95,7 +95,7 @@ class ExerciseRule(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def exercise_of(cell: str) -> str:
-    """Return the exercise or question to which a graded cell of a notebook belongs, by the cell's name."""
+    """Return the exercise or question of a graded cell, by the cell's name."""
     return cell.removeprefix("test_")
 
 
@@ -115,7 +115,7 @@ def viva_assignment(chapter: str) -> str:
 
 
 def without_vivas(assignments: Collection[str]) -> list[str]:
-    """Return the assignments that are chapters or the lecturer's own, ordered by name.
+    """Return the assignments without the conversations, ordered by name.
 
     Args:
         assignments: the names of all assignments in the gradebook.
@@ -125,7 +125,7 @@ def without_vivas(assignments: Collection[str]) -> list[str]:
 
 
 def vivas_of(chapters: Iterable[str], assignments: Collection[str]) -> dict[str, str]:
-    """Return the chapters whose conversations have an assignment, by the name of that assignment.
+    """Return the existing assignments for conversations, each with its chapter.
 
     Args:
         assignments: the names of all assignments in the gradebook.

@@ -1,4 +1,4 @@
-"""Keep the texts of a chapter's earlier releases, so that notebooks that students have of them show no text of the course as an answer."""
+"""Keep the texts of a chapter's earlier releases, so that they are not taken for students' answers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Texts = Mapping[str, list[str]]
 
 
 def earlier_texts_path(root: Path, chapter: str) -> Path:
-    """Return the file in the course folder that holds a chapter's earlier texts."""
+    """Return the path of the file with a chapter's earlier texts."""
     return root / "earlier_releases" / f"{chapter}.json"
 
 
 def earlier_texts(root: Path, chapter: str) -> Texts:
-    """Return the texts of a chapter's cells in earlier releases that have changed since; empty before the first change.
+    """Return the texts of a chapter's cells in earlier releases that have changed since, by cell name.
 
     Raises:
         CourseError: if the file is damaged.
@@ -38,19 +38,19 @@ def earlier_texts(root: Path, chapter: str) -> Texts:
         ) from error
 
 
-def with_replaced_texts(root: Path, chapter: str, replaced: bytes, released: bytes) -> bytes | None:
-    """Return the new contents of the file after a release has replaced another, or None if no text of it has changed."""
+def add_replaced_texts(root: Path, chapter: str, replaced: bytes, released: bytes) -> bytes | None:
+    """Return the file's new contents after a new release; None if no text has changed."""
     texts = {name: list(some) for name, some in earlier_texts(root, chapter).items()}
-    present, added = set(_texts(released)), False
-    for name, text in _texts(replaced):
+    present, added = set(_named_texts(released)), False
+    for name, text in _named_texts(replaced):
         if (name, text) not in present and text not in texts.setdefault(name, []):
             texts[name].append(text)
             added = True
     return (json.dumps(texts, indent=1, ensure_ascii=False) + "\n").encode() if added else None
 
 
-def _texts(notebook: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the names and texts of a notebook's cells; nothing of a notebook that somebody has damaged."""
+def _named_texts(notebook: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the names and texts of a notebook's cells; nothing for a damaged notebook."""
     try:
         cells: list[Any] = json.loads(notebook)["cells"]
         pairs = [(c["metadata"].get("nbgrader", {}).get("grade_id", ""), "".join(c["source"])) for c in cells]

@@ -1,4 +1,4 @@
-"""Open and create the course folder, an nbgrader course in which nbgrader and its formgrader work, too."""
+"""Open and create the course folder, which is also a course for nbgrader and its formgrader."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Course:
 
     @classmethod
     def open(cls, root: Path, *, create: bool = False) -> Course:
-        """Return the course in a folder.
+        """Open the course in a folder, and optionally create it.
 
         Args:
             create: make the folder, which its owner alone may read, and its configuration if they are missing.
@@ -82,23 +82,23 @@ class Course:
 
     @property
     def gradebook_url(self) -> str:
-        """The database of the gradebook, as nbgrader's ``db_url``."""
+        """The gradebook's database, as nbgrader's ``db_url``."""
         configured = self.config().CourseDirectory.get("db_url")
         return str(configured) if configured else f"sqlite:///{self.root / 'gradebook.db'}"
 
     def folder(self, step: str, student: str = ".", chapter: str = "") -> Path:
-        """Return nbgrader's folder of a step (``source``, ``release``, ``submitted``, ``autograded``, ``feedback``)."""
+        """Return the folder of a step (``source``, ``release``, ``submitted``, ``autograded``, ``feedback``)."""
         # Links below the course are not followed: what a student has put there is looked at before it is opened.
         return self.root.resolve() / step / student / chapter
 
     def config(self) -> Config:
-        """Return the course's nbgrader configuration, rooted at this folder."""
+        """Load the course's nbgrader configuration, rooted at this folder."""
         config: Config = PyFileConfigLoader(CONFIG_NAME, path=str(self.root)).load_config()
         config.CourseDirectory.root = str(self.root)
         return config
 
     def secret_seed(self) -> int:
-        """Return the seed of the hidden tests; the first call draws it.
+        """Return the seed of the hidden tests, which the first call draws.
 
         It is stored in ``COURSE/secret_seed``, which only the owner may read. No release, export or feedback contains it, because the
         hidden tests can be computed from it. If the file is lost, the seed is taken from a result that was graded with it, because another
@@ -109,7 +109,7 @@ class Course:
         """
         path = self.root / SEED_NAME
         if not path.exists():
-            seed = self._seed_of_a_result() or secrets.randbits(_SEED_BITS) | _SMALLEST_SEED
+            seed = self._recorded_seed() or secrets.randbits(_SEED_BITS) | _SMALLEST_SEED
             _write_once(path, f"{seed}\n", 0o600)
         text = path.read_text(encoding="ascii", errors="replace").strip()
         if not (text.isascii() and text.isdigit()):
@@ -120,8 +120,8 @@ class Course:
             )
         return int(text)
 
-    def _seed_of_a_result(self) -> int | None:
-        """Return the secret seed that something was graded with, if anything was; a smaller one was set by the configuration."""
+    def _recorded_seed(self) -> int | None:
+        """Return the secret seed recorded in a result, or None. Smaller, configured seeds are skipped."""
         for path in sorted(self.root.glob("results/*/*.json")):
             with suppress(OSError, ValueError, KeyError, TypeError):
                 if (seed := int(json.loads(path.read_text(encoding="utf-8"))["seed"])) >= _SMALLEST_SEED:

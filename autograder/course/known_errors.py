@@ -1,4 +1,4 @@
-"""Translate exceptions of libraries to messages for the user, if the user can fix the cause.
+"""Translate library exceptions to messages for the user, if the user can fix the cause.
 
 An exception that is not here is a mistake in this program, and keeps its traceback.
 """
@@ -64,14 +64,14 @@ _EXTRAS = {
 
 
 def as_course_error(error: BaseException, where: object = None) -> CourseError | None:
-    """Return what an exception means, perhaps of the gradebook ``where``, or None if only a programmer can put it right."""
+    """Translate an exception, perhaps about the gradebook ``where``; None if only a programmer can fix it."""
     if isinstance(error, CourseError):
         return error
-    return _of_configuration(error) or _of_database(error, where) or _of_machine(error)
+    return _explain_configuration(error) or _explain_database(error, where) or _explain_machine(error)
 
 
-def explained_for_all(error: BaseException, where: object = None) -> CourseError | None:
-    """Return what an exception means if every submission would suffer from it: the disk takes nothing more, or the gradebook is damaged.
+def explain_general_error(error: BaseException, where: object = None) -> CourseError | None:
+    """Translate an exception that would affect every submission, such as a full disk or a damaged gradebook.
 
     Args:
         error: the exception, or one that was raised because of it.
@@ -80,15 +80,15 @@ def explained_for_all(error: BaseException, where: object = None) -> CourseError
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in _FULL:
-            return _of_machine(cause)
+            return _explain_machine(cause)
         if _is_database_error(cause) and any(phrase in str(cause).lower() for phrase in _UNUSABLE_DATABASE):
-            return _of_database(cause, where)
+            return _explain_database(cause, where)
         cause = cause.__cause__ or cause.__context__
     return None
 
 
-def _of_configuration(error: BaseException) -> CourseError | None:
-    """Explain what the code in a course's ``nbgrader_config.py`` raised, or the values that it set."""
+def _explain_configuration(error: BaseException) -> CourseError | None:
+    """Explain an exception of a course's ``nbgrader_config.py``, or of a value that it sets."""
     advice = f"Fix {CONFIG_NAME}, or move it away: tfcourse assign makes a new one."
     if isinstance(error, SyntaxError) and Path(error.filename or "").name == CONFIG_NAME:
         return CourseError(f"line {error.lineno} is not Python: {error.msg}", where=error.filename, do=advice)
@@ -102,7 +102,7 @@ def _of_configuration(error: BaseException) -> CourseError | None:
     return None
 
 
-def _of_database(error: BaseException, where: object) -> CourseError | None:
+def _explain_database(error: BaseException, where: object) -> CourseError | None:
     if not _is_database_error(error):
         return None
     reason = str(getattr(error, "orig", None) or error).strip()
@@ -114,7 +114,7 @@ def _of_database(error: BaseException, where: object) -> CourseError | None:
 
 
 def _is_database_error(error: BaseException) -> bool:
-    """Return whether the database is at fault, and not our SQL or a broken constraint, which have their own subclasses."""
+    """Return whether the database is at fault, not the SQL or a constraint, whose errors are subclasses."""
     kinds: list[type[BaseException]] = [sqlite3.OperationalError]
     plain: list[type[BaseException]] = [sqlite3.DatabaseError]
     exceptions = sys.modules.get("sqlalchemy.exc")
@@ -124,7 +124,7 @@ def _is_database_error(error: BaseException) -> bool:
     return isinstance(error, tuple(kinds)) or type(error) in plain
 
 
-def _of_machine(error: BaseException) -> CourseError | None:
+def _explain_machine(error: BaseException) -> CourseError | None:
     if isinstance(error, OSError) and error.errno in _DISK:
         reason = (error.strerror or str(error)).lower()
         return CourseError(reason, where=error.filename, do=_DISK[error.errno])

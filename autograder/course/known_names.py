@@ -1,4 +1,4 @@
-"""List the assignments and the people that a course folder knows, and give the dates of sections and groups to their members.
+"""List the assignments and people that a course folder knows, and expand dates of sections and groups to members.
 
 ``[extensions.WHO]`` and ``[deadlines.WHO]`` of ``course.toml`` name a student, a section or a group. ``students.json`` says who is in
 which. A misspelt name is noticed.
@@ -24,7 +24,7 @@ Dates = Mapping[str, Mapping[str, datetime]]
 
 
 def known_assignments(root: Path) -> frozenset[str]:
-    """Return the names of the course's own assignments and of all chapters of the project that it was released from.
+    """Return the names of the course's own assignments and of the chapters of its project.
 
     Only the course folder decides, never the current one: a date counts wherever a command is given.
     """
@@ -32,8 +32,8 @@ def known_assignments(root: Path) -> frozenset[str]:
     return _project_chapters(root) | frozenset(own_assignments)
 
 
-def note_project_chapters(root: Path, chapters: Iterable[str]) -> None:
-    """Remember the names of the project's chapters in the course folder."""
+def store_project_chapters(root: Path, chapters: Iterable[str]) -> None:
+    """Store the names of the project's chapters in the course folder."""
     names = sorted(chapters)
     if _project_chapters(root) != frozenset(names):
         write_atomically(root / CHAPTERS_NAME, (json.dumps(names, indent=1) + "\n").encode())
@@ -54,7 +54,7 @@ def _project_chapters(root: Path) -> frozenset[str]:
 
 
 def students_of(root: Path) -> dict[str, Mapping[str, str]]:
-    """Return the entries of ``students.json``, by id; none if the course knows no students.
+    """Return the entries of ``students.json`` by id; empty without students.
 
     A damaged file counts as none here: the commands that need it say what is wrong.
     """
@@ -65,7 +65,7 @@ def students_of(root: Path) -> dict[str, Mapping[str, str]]:
         return {}
 
 
-def expanded(dates: Dates, students: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, datetime]]:
+def expand_dates(dates: Dates, students: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, datetime]]:
     """Expand dates of sections and groups to their members; a student's own dates take precedence.
 
     If a student is in several sections or groups, the latest date counts. A name that is not a section or group is a student's and is kept.
@@ -80,18 +80,18 @@ def expanded(dates: Dates, students: Mapping[str, Mapping[str, str]]) -> dict[st
             members.setdefault(group, []).append(student)
     by_student: dict[str, dict[str, datetime]] = {}
     for name, chapters in dates.items():
-        for student in members.get(_compared(name), []) if name not in students else []:
+        for student in members.get(_normalise_name(name), []) if name not in students else []:
             latest = by_student.setdefault(student, {})
             for chapter, date in chapters.items():
                 latest[chapter] = max(latest.get(chapter, date), date, key=_naive)
     for name, chapters in dates.items():
-        if name in students or _compared(name) not in members:
+        if name in students or _normalise_name(name) not in members:
             by_student[name] = {**by_student.get(name, {}), **chapters}
     return by_student
 
 
-def _compared(name: str) -> str:
-    """Return the name of a section or group as it is compared: without case and needless blanks."""
+def _normalise_name(name: str) -> str:
+    """Normalise a section's or group's name for comparison: case and redundant blanks."""
     return " ".join(name.replace("_", " ").split()).casefold()
 
 
@@ -100,8 +100,8 @@ def _naive(date: datetime) -> datetime:
 
 
 def _memberships(entry: Mapping[str, str]) -> Iterator[str]:
-    """Yield the sections and groups of a student: each cell as a whole, and its parts, for platforms list several in one."""
+    """Yield a student's sections and groups: each cell as a whole and its parts, because platforms list several."""
     names = set()
     for cell in (entry.get("section", ""), entry.get("group", "")):
-        names |= {_compared(part) for part in (cell, *re.split(r",| and ", cell)) if part.strip()}
+        names |= {_normalise_name(part) for part in (cell, *re.split(r",| and ", cell)) if part.strip()}
     yield from sorted(names)

@@ -13,7 +13,7 @@ from autograder.errors import CourseError
 
 
 class InUseError(CourseError):
-    """Somebody else is at work in the course."""
+    """Another command is working in the course."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Find the folders of a command: the project around the current folder, and its course."""
+"""Find a command's folders: the project around the current folder, and its course."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def project_root(start: Path | None = None) -> Path:
 
 
 def course_folder(named_folder: Path | None = None, start: Path | None = None) -> Path:
-    """Find the course folder.
+    """Return the course folder: the one named, the nearest course above, or ``course/`` in the project.
 
     Args:
         named_folder: the folder from the command line, if any.
@@ -86,7 +86,7 @@ def shell_command(course: Course, *arguments: str) -> str:
 
 @contextmanager
 def create_or_open_course(folder: Path) -> Iterator[Course]:
-    """Open the course in a folder under its lock, and create it if it is missing.
+    """Open the course in a folder under its lock; create it if it is missing, and remove it if the block fails.
 
     It is made if it is missing, and unmade again if the block fails: then nothing has happened.
 
@@ -94,7 +94,7 @@ def create_or_open_course(folder: Path) -> Iterator[Course]:
         CourseError: if the folder cannot be written, or somebody else is at work there.
     """
     missing = [ancestor for ancestor in (folder, *folder.parents) if not ancestor.exists()]
-    before = _names(folder)
+    before = _entry_names(folder)
     with ExitStack() as held:
         try:
             course = Course.open(folder, create=True)
@@ -103,7 +103,7 @@ def create_or_open_course(folder: Path) -> Iterator[Course]:
         except InUseError:
             raise
         except BaseException:
-            created = _names(folder) - before
+            created = _entry_names(folder) - before
             # What else is new was finished before something later failed, and is kept.
             if created <= _BEGINNINGS:
                 with suppress(OSError):
@@ -121,7 +121,7 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _names(folder: Path) -> set[str]:
+def _entry_names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
 
 

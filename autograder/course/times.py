@@ -1,4 +1,4 @@
-"""Read the times that platforms, nbgrader and people write, and count late days in the course's time zone.
+"""Parse times of platforms, nbgrader and people, and count late days in the course's time zone.
 
 A time that can be read in two ways is refused: nothing guesses whether ``03.11.2026`` is in March or in November.
 """
@@ -46,15 +46,15 @@ def read_time(text: str, zone: tzinfo) -> datetime:
     plain = _WEEKDAY.sub("", text, count=1)
     plain = _BY_COMMAND_DATE.sub(r"\g<day> \g<year> \g<clock> \g<zone>", plain)
     parts = _WITH_ZONE.fullmatch(plain)
-    local = _local(parts["local"]) if parts else None
+    local = _parse_local(parts["local"]) if parts else None
     if parts is None or local is None:
         raise ValueError(f"{text[:60]!r} is not a time that can be read in one way.")
     name = (parts["zone"] or "").strip("()")
     return local.replace(tzinfo=_zone(name, local.year, zone) if name else zone)
 
 
-def _local(text: str) -> datetime | None:
-    """Return a date with a time of day and no zone; None if the text is something else."""
+def _parse_local(text: str) -> datetime | None:
+    """Parse a date and a time of day without a zone; None for other texts."""
     if re.match(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:", text):
         with suppress(ValueError):
             return datetime.fromisoformat(text)

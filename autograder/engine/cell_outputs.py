@@ -1,4 +1,4 @@
-"""Collect a cell's outputs in notebook format, within limits; of a student's outputs, keep only what no page would run."""
+"""Collect a cell's outputs in notebook format within limits, and keep only text and images of a student's outputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Outputs:
         self._displays: dict[str, dict[str, Any]] = {}
 
     def add(self, output: Mapping[str, Any]) -> None:
-        """Add an output."""
+        """Add an output, or apply it if it clears or updates earlier outputs."""
         kind = output.get("output_type")
         size = size_of(output)
         self.characters += size
@@ -33,23 +33,25 @@ class Outputs:
             self._clear()
             self.characters = size
         if kind == "error":
-            self.items.append(_error(output))
+            self.items.append(_shortened_error(output))
         elif kind == "execute_result" and size <= self._kept:
-            self.items.append({"output_type": kind, "data": _harmless(output), "metadata": {}, "execution_count": None})
+            self.items.append(
+                {"output_type": kind, "data": _keep_safe_media(output), "metadata": {}, "execution_count": None}
+            )
         elif self.characters > self._kept:
-            self._leave_out()
+            self._add_truncation_notice()
         elif kind == "stream":
-            self._stream(str(output.get("name")), str(output.get("text")))
+            self._add_stream(str(output.get("name")), str(output.get("text")))
         elif kind == "display_data":
-            self._display(output)
+            self._add_display(output)
 
     def _clear(self) -> None:
         self.items.clear()
         self._displays.clear()
         self._left_out = self._clear_before_next = False
 
-    def _display(self, output: Mapping[str, Any]) -> None:
-        name, data = str(output.get("display_id")), _harmless(output)
+    def _add_display(self, output: Mapping[str, Any]) -> None:
+        name, data = str(output.get("display_id")), _keep_safe_media(output)
         if output.get("update"):
             if name in self._displays:
                 self._displays[name]["data"] = data
@@ -59,7 +61,7 @@ class Outputs:
         if output.get("display_id") is not None:
             self._displays[name] = item
 
-    def _stream(self, name: str, text: str) -> None:
+    def _add_stream(self, name: str, text: str) -> None:
         name = "stderr" if name == "stderr" else "stdout"
         last = self.items[-1] if self.items else {}
         if last.get("output_type") == "stream" and last["name"] == name:
@@ -67,17 +69,17 @@ class Outputs:
         else:
             self.items.append({"output_type": "stream", "name": name, "text": text})
 
-    def _leave_out(self) -> None:
+    def _add_truncation_notice(self) -> None:
         if not self._left_out:
             self._left_out = True
-            self._stream("stdout", f"\n[what follows is left out: a cell keeps {self._kept} characters]\n")
+            self._add_stream("stdout", f"\n[what follows is left out: a cell keeps {self._kept} characters]\n")
 
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 _TRACEBACK_LINES, _ERROR_CHARACTERS = 60, 4_000
 
 
-def _error(output: Mapping[str, Any]) -> dict[str, Any]:
+def _shortened_error(output: Mapping[str, Any]) -> dict[str, Any]:
     lines = output.get("traceback")
     texts = [str(line)[:_ERROR_CHARACTERS] for line in lines][-_TRACEBACK_LINES:] if isinstance(lines, list) else []
     return {
@@ -91,8 +93,8 @@ def _error(output: Mapping[str, Any]) -> dict[str, Any]:
 _PICTURES = ("image/png", "image/jpeg")
 
 
-def _harmless(output: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an output's text and images only: a page that shows the notebook to a lecturer would run other media types."""
+def _keep_safe_media(output: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an output's plain text and images only, because a page would run other media types."""
     data = output.get("data")
     if not isinstance(data, dict):
         return {}

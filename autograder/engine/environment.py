@@ -22,7 +22,7 @@ _PASSED_PREFIXES = ("CONDA_", "LC_", "NVIDIA_")
 def kernel_environment(
     folder: Path, *, device: str, seed: int, inherited: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return the environment of a kernel.
+    """Return the environment variables of a student's kernel.
 
     Args:
         folder: the kernel's own folder. IPython's profile is there, so that none of the instructor's start-up files runs.
@@ -57,6 +57,6 @@ def kernel_environment(
 
 
 def worker_environment(folder: str, device: str) -> dict[str, str]:
-    """Return the environment of a worker: this process's, with one thread, its own folder, and accelerators only where it grades on one."""
+    """Return a worker's environment: this process's, with one thread, its own folder and only required accelerators."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     return {**os.environ, **threads, **(NO_ACCELERATORS if device == "cpu" else {}), "TMPDIR": folder}

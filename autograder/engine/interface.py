@@ -1,4 +1,4 @@
-"""Define the interface of executors in plain data, with nothing heavy to import when a worker process starts.
+"""Define the interface of executors in plain data, without imports that slow down a worker's start.
 
 An :class:`Executor` takes plain data and returns plain data, so that it may work in another process, in a sandbox, or on another machine.
 """
@@ -38,12 +38,12 @@ class Execution:
 
 
 class Executor(Protocol):
-    """Anything that runs submissions, one at a time."""
+    """Runs submissions, one at a time."""
 
     def grade_one(self, submission: Submission) -> Execution:
-        """Run a submission. Never raises for what the submission does."""
+        """Run a submission. Submission code never makes it raise."""
         ...
 
     def close(self) -> None:
-        """Release its resources; a submission that is running ends."""
+        """Release the executor's resources, and end a running submission."""
         ...

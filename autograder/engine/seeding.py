@@ -6,7 +6,7 @@ import random
 
 
 def seed_all(seed: int) -> None:
-    """Seed the random generators that student code may use, so that a second run gives the same grades.
+    """Seed the random generators that student code may use, so that grades are reproducible.
 
     Args:
         seed: the seed; numpy takes its lowest 32 bits.

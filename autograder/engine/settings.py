@@ -1,4 +1,4 @@
-"""Define the grading settings: one object that is passed explicitly, instead of environment variables."""
+"""Define the grading settings, one object that is passed explicitly instead of environment variables."""
 
 from __future__ import annotations
 
@@ -58,24 +58,24 @@ class GradingSettings:
 
     @property
     def student_seed(self) -> int:
-        """Seed of the random generators in a student's process, which can read it: it does not reveal the secret seed."""
+        """The seed of the random generators in a student's process, from which the secret seed cannot be derived."""
         if not self.seed:
             return 0
         return int.from_bytes(hashlib.sha256(f"student {self.seed}".encode()).digest()[:6], "big")
 
     def shared_by(self, notebooks: int) -> GradingSettings:
-        """Return the settings for each of several notebooks of one student, which share the time of one submission."""
+        """Return the settings for each of a student's notebooks, which share the time of one submission."""
         times = {name: max(1, getattr(self, name) // notebooks) for name in _OF_SUBMISSION}
         return replace(self, **times)
 
     def limits(self) -> dict[str, int | bool | str]:
-        """Return the settings that may decide a grade, besides submission, checks, seed and device."""
+        """Return the settings that may decide a grade, except seed and device."""
         others = ("device", "seed", "jobs", "allow_weaker", "scheduler", "package")
         return {name: value for name, value in asdict(self).items() if name not in others}
 
 
 def limits_of(config: Config) -> GradingSettings:
-    """Return the settings from ``c.GradingLimits`` of a configuration, such as ``c.GradingLimits.memory_mb = 2048``.
+    """Return the settings in ``c.GradingLimits`` of a configuration, such as ``c.GradingLimits.memory_mb = 2048``.
 
     The others have their defaults; without a seed, the course's secret one counts.
 
@@ -99,7 +99,7 @@ def limits_of(config: Config) -> GradingSettings:
 
 
 def resolve_device(device: str) -> str:
-    """Return the device type for a device name.
+    """Return the device type for a device name; ``"auto"`` is resolved to CUDA or CPU.
 
     Args:
         device: ``"cpu"``, ``"cuda"``, ``"auto"`` (CUDA if available, otherwise the CPU), or another accelerator that PyTorch finds.
@@ -111,8 +111,8 @@ def resolve_device(device: str) -> str:
         CourseError: if the name is unknown, or CUDA is not available.
     """
     if device == "auto":
-        return "cuda" if cuda_is_there() else "cpu"
-    if device_is_there(device):
+        return "cuda" if is_cuda_available() else "cpu"
+    if is_device_available(device):
         return device
     if device != "cuda":
         raise CourseError(f"there is no device {device!r}", do="Use cpu, cuda or auto.")
@@ -122,16 +122,19 @@ def resolve_device(device: str) -> str:
     )
 
 
-def device_is_there(device: str) -> bool:
+def is_device_available(device: str) -> bool:
     """Return whether this machine can run checks on a type of device."""
     if device == "cpu":
         return True
-    return cuda_is_there() if device == "cuda" else _accelerator() == device
+    return is_cuda_available() if device == "cuda" else _accelerator() == device
 
 
 @cache
-def cuda_is_there() -> bool:
-    """Return whether PyTorch finds a CUDA device. A separate process looks, because CUDA would fail in later forks of this one."""
+def is_cuda_available() -> bool:
+    """Return whether PyTorch finds a CUDA device.
+
+    A subprocess checks, because CUDA would fail in forks of this process.
+    """
     try:
         if version("torch").endswith("+cpu"):
             return False
@@ -143,7 +146,7 @@ def cuda_is_there() -> bool:
 
 @cache
 def _accelerator() -> str:
-    """Return the type of the accelerator that PyTorch finds here, or an empty string; a separate process looks, as above."""
+    """Return the type of the accelerator that PyTorch finds in a subprocess; empty without one."""
     question = "import torch; print((torch.accelerator.current_accelerator(True) or torch.device('cpu')).type)"
     ran = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=False)
     return ran.stdout.strip()

@@ -1,4 +1,4 @@
-"""Grade a chapter: every submission gets a grade or a named problem, none stops the others, and a killed run can be resumed."""
+"""Grade a chapter: each submission gets a grade or a named problem, no failure stops the others, killed runs resume."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from dataclasses import replace
 
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
-from autograder.course.known_errors import explained_for_all
+from autograder.course.known_errors import explain_general_error
 from autograder.course.lock import course_lock
 from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError, some
 from autograder.grading.course_settings import (
-    as_released,
     configured_settings,
     provenance,
     require_student_package,
+    settings_for_release,
 )
 from autograder.grading.late_work import update_penalties
-from autograder.grading.plugin import configured
+from autograder.grading.plugin import autograder_config
 from autograder.grading.record.gradebook_writer import GradebookWriter
 from autograder.grading.record.journal import (
     open_journal,
     submission_states,
 )
 from autograder.grading.record.results import GradeResult, read_result
-from autograder.grading.record.signatures import remove_orphans
+from autograder.grading.record.signatures import remove_orphaned_signatures
 from autograder.grading.recorder import Recorder
 from autograder.grading.run import Judge, MakeExecutor, Run
-from autograder.grading.submissions import wanted_students
+from autograder.grading.submissions import select_students
 from autograder.intake.notebook.manifest import released_manifest
 from autograder.intake.roster import gradebook_names
 
 Progress = Callable[[GradeResult], None]
 
 
-class Stopped(KeyboardInterrupt):
-    """Grading was stopped with Ctrl-C; the message states what is kept and how to continue."""
+class GradingStopped(KeyboardInterrupt):
+    """Grading was stopped with Ctrl-C; the message states which results are kept and how to continue."""
 
 
 def autograde(
@@ -91,17 +91,17 @@ def autograde(
     limits = replace(limits, jobs=jobs, device=resolve_device(device))
     if make_executor is None:
         require_student_package(course, manifest)
-    names = wanted_students(course, chapter, students)
+    names = select_students(course, chapter, students)
     with (
         nullcontext() if locked else course_lock(course),
         open_journal(course, chapter) as journal,
-        GradebookWriter(course, chapter, configured(course)) as books,
+        GradebookWriter(course, chapter, autograder_config(course)) as books,
         ThreadPoolExecutor(1) as aside,
-        _heap_set_aside(),
+        _freeze_heap(),
     ):
         books.refuse_unusable_configuration()
         read_course_file(course.root)  # A mistake in it is reported before anything runs.
-        limits = as_released(course, chapter, limits)
+        limits = settings_for_release(course, chapter, limits)
         # PyTorch is asked about the processor while the first submissions run.
         made_with = aside.submit(provenance, limits, workers).result
         recorder = Recorder(course, manifest, limits, books, journal, submission_states(course, chapter), force)
@@ -110,29 +110,29 @@ def autograde(
         results: list[GradeResult] = []
         try:
             if force:
-                journal.stale(names)
+                journal.mark_stale(names)
             for result in run.results(names, make_executor, workers):
                 progress(result)
                 results.append(result)
         except KeyboardInterrupt:
             journal.write("run stopped", done=len(results))
-            raise Stopped(_stopped(chapter, len(results), len(names), force)) from None
+            raise GradingStopped(_stop_message(chapter, len(results), len(names), force)) from None
         except Exception as error:
-            if (full := explained_for_all(error, course.root)) is None:
+            if (full := explain_general_error(error, course.root)) is None:
                 raise
             message = f"{full.what}; {len(results)} of {len(names)} submissions of {chapter} are done and kept"
             raise CourseError(message, where=full.where or course.root, do=full.do) from error
         if missing := sorted(set(names) - {result.student for result in results}):
             raise RuntimeError(f"no result for {', '.join(missing)}")
         books.name_students(gradebook_names(course, names))
-        results = _with_penalties(books, results)
-        remove_orphans(course, chapter)
+        results = _refresh_result_penalties(books, results)
+        remove_orphaned_signatures(course, chapter)
         journal.write("run ends", done=len(results))
     return sorted(results, key=lambda result: result.student)
 
 
-def _with_penalties(books: GradebookWriter, results: list[GradeResult]) -> list[GradeResult]:
-    """Return results with the penalties of today's deadlines: what had been graded before may be charged differently now."""
+def _refresh_result_penalties(books: GradebookWriter, results: list[GradeResult]) -> list[GradeResult]:
+    """Update the late penalties to the current deadlines, and return the results with them."""
     changed = update_penalties(books.course, books.chapter, books.config, books.gradebook())
     stored = {student: read_result(books.course, books.chapter, student) for student in changed}
     return [
@@ -142,8 +142,8 @@ def _with_penalties(books: GradebookWriter, results: list[GradeResult]) -> list[
 
 
 @contextmanager
-def _heap_set_aside() -> Iterator[None]:
-    """Have Python look for garbage only in what is made from here on: modules and classes, of which there are many, stay in any case."""
+def _freeze_heap() -> Iterator[None]:
+    """Exclude existing objects from garbage collection, because the many modules and classes stay in any case."""
     gc.freeze()
     try:
         yield
@@ -151,6 +151,6 @@ def _heap_set_aside() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _stopped(chapter: str, done: int, of: int, force: bool) -> str:
+def _stop_message(chapter: str, done: int, of: int, force: bool) -> str:
     without = " without --force: with it, everything would begin again" if force else ""
     return f"stopped. {done} of {of} submissions of {chapter} are done and kept.\nTo go on, give the same command again{without}."

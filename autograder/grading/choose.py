@@ -1,4 +1,4 @@
-"""Choose which of a student's notebooks counts."""
+"""Record which of a student's notebooks is graded."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.record.results import read_result, write_result
 from autograder.intake.downloads.choices import (
-    Uncounted,
+    UncountedNotebook,
     apply_choice,
     keep_uncounted,
     other_notebooks,
     uncounted_notebooks,
 )
 from autograder.intake.downloads.journal import Choice, IntakeJournal, hash_of, read_journal, write_journal
-from autograder.intake.downloads.store import put, submitted_notebook
+from autograder.intake.downloads.store import submitted_notebook, write_submission
 
 
 def choose(course: Course, student: str, chapter: str, file: str) -> None:
-    """Choose one of several notebooks; the next run grades it. A new choice replaces an earlier one.
+    """Record the choice of one of several notebooks, which the next run grades.
+
+    A new choice replaces an earlier one.
 
     An uncounted notebook of the last collection replaces the current one, which is archived in ``replaced/``.
 
@@ -52,17 +54,17 @@ def choose(course: Course, student: str, chapter: str, file: str) -> None:
     stored = read_result(course, chapter, student)
     if stored is not None:
         write_result(course, replace(stored, status="to decide", submission="", unchanged=False))
-    journal.choices[student] = _choice(notebooks[file], notebooks.values())
+    journal.choices[student] = _make_choice(notebooks[file], notebooks.values())
     write_journal(course, chapter, journal)
     apply_choice(course, chapter, student, journal.choices[student])
 
 
-def _choice(data: bytes, among: Iterable[bytes]) -> Choice:
+def _make_choice(data: bytes, among: Iterable[bytes]) -> Choice:
     return Choice(hash_of(data), tuple(sorted({hash_of(one) for one in among})))
 
 
 def _take_uncounted(course: Course, student: str, chapter: str, file: str, journal: IntakeJournal) -> bool:
-    """Replace the current notebook by an uncounted one; return whether a notebook of that name exists."""
+    """Replace the current notebook by an uncounted one, and return whether a notebook of that name exists."""
     uncounted = uncounted_notebooks(course, chapter, student, journal)
     path = submitted_notebook(course, chapter, student)
     if file not in uncounted or not path.is_file():
@@ -76,19 +78,19 @@ def _take_uncounted(course: Course, student: str, chapter: str, file: str, journ
     if stored is not None:
         write_result(course, replace(stored, status="to decide", submission="", unchanged=False))
     notebooks = [current, *(other.data for other in uncounted.values())]
-    journal.preferences[student] = _choice(taken.data, notebooks)
+    journal.preferences[student] = _make_choice(taken.data, notebooks)
     write_journal(course, chapter, journal)
     choice = journal.choices.get(student)
-    put(course, chapter, student, {path.name: taken.data}, stamp, _files_beside(path), choice)
+    write_submission(course, chapter, student, {path.name: taken.data}, stamp, _companion_contents(path), choice)
     others = {name: notebook for name, notebook in uncounted.items() if name != file}
-    remaining = {**others, _free_name(others): Uncounted(current, earlier_stamp)}
+    remaining = {**others, _free_name(others): UncountedNotebook(current, earlier_stamp)}
     keep_uncounted(course, chapter, student, remaining, journal)
     write_journal(course, chapter, journal)
     return True
 
 
-def _files_beside(path: Path) -> dict[str, bytes]:
-    """Return a notebook's companion files, which also belong to its replacement."""
+def _companion_contents(path: Path) -> dict[str, bytes]:
+    """Read a notebook's companion files, which also belong to its replacement."""
     files = (file for file in sorted(path.parent.rglob("*")) if file.is_file() and not file.is_symlink())
     notebook_and_time = (path, path.with_name("timestamp.txt"))
     return {
@@ -97,5 +99,5 @@ def _files_beside(path: Path) -> dict[str, bytes]:
 
 
 def _free_name(names: Container[str]) -> str:
-    """Return a name for the notebook that counted before."""
+    """Return a free name for the notebook that was graded before."""
     return next(name for name in ("before.ipynb", *(f"before_{n}.ipynb" for n in range(2, 100))) if name not in names)

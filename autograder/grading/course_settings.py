@@ -19,12 +19,12 @@ from autograder.intake.notebook.manifest import Manifest
 
 
 def configured_settings(course: Course) -> GradingSettings:
-    """Return the limits that the course's ``nbgrader_config.py`` sets, by ``c.GradingLimits`` or by nbgrader's own names for them."""
-    return settings_of(course.config())
+    """Return the limits in the course's ``nbgrader_config.py``: ``c.GradingLimits``, or nbgrader's own settings."""
+    return settings_from_config(course.config())
 
 
-def settings_of(config: Config) -> GradingSettings:
-    """Return the limits that an nbgrader configuration sets."""
+def settings_from_config(config: Config) -> GradingSettings:
+    """Return the grading limits that an nbgrader configuration sets."""
     settings, named = limits_of(config), dict[str, Any]()
     for section, limits in (
         ("ExecutePreprocessor", ["cell_seconds"]),
@@ -39,22 +39,22 @@ def settings_of(config: Config) -> GradingSettings:
 
 
 def with_seed(course: Course, settings: GradingSettings) -> GradingSettings:
-    """Return settings with a seed; by default the course's secret one."""
+    """Return the settings with a seed: their own, or the course's secret one."""
     return settings if settings.seed is not None else replace(settings, seed=course.secret_seed())
 
 
-def as_released(course: Course, chapter: str, settings: GradingSettings) -> GradingSettings:
-    """Return settings with the seed of a course and the student package of a released chapter."""
+def settings_for_release(course: Course, chapter: str, settings: GradingSettings) -> GradingSettings:
+    """Return the settings with the course's seed and the student package of a released chapter."""
     return replace(with_seed(course, settings), package=student_package(course, chapter))
 
 
 def student_package(course: Course, chapter: str) -> str:
-    """Return the path of a released chapter's student wheel, or an empty string without a wheel."""
+    """Return the path of a released chapter's student wheel; empty without a wheel."""
     return next((str(path) for path in sorted(course.folder("student", chapter=chapter).glob("*.whl"))), "")
 
 
 def require_student_package(course: Course, manifest: Manifest) -> None:
-    """Refuse to grade without a student package: student code must not use the course's own."""
+    """Refuse to grade a chapter that imports tfcourse without a student package: it would use the course's own."""
     cells = (cell.source for cell in manifest.cells if cell.locked and cell.cell_type == "code")
     if any(
         re.search(r"^\s*(?:from|import)\s+tfcourse\b", source, re.MULTILINE) for source in cells

@@ -1,6 +1,6 @@
-"""Apply the deadlines of ``course.toml``: nbgrader's due dates, extensions and late penalties follow from it.
+"""Apply the deadlines of ``course.toml`` to nbgrader's due dates, extensions and late penalties.
 
-nbgrader keeps dates in UTC, without a time zone; they are converted in :func:`_utc` and nowhere else. A chapter without a deadline in
+nbgrader keeps dates in UTC, without a time zone; only :func:`_to_naive_utc` converts them. A chapter without a deadline in
 ``course.toml`` keeps the due date, extensions and penalties that nbgrader has for it.
 """
 
@@ -29,10 +29,10 @@ from autograder.intake.notebook.timestamp import plausible_timestamp
 
 
 class CourseLateness(LateSubmissionPlugin):  # type: ignore[misc]
-    """Charge late work by the rule of ``course.toml``; without a deadline there, as nbgrader's own plugin does."""
+    """Charges late submissions by the rule of ``course.toml``; without a deadline there, by nbgrader's own plugin."""
 
     def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:
-        """Return the points that lateness takes off.
+        """Return the points to deduct for lateness.
 
         Args:
             student_id: the student.
@@ -50,7 +50,7 @@ class CourseLateness(LateSubmissionPlugin):  # type: ignore[misc]
 
 
 class ApplyDeadline(NbGraderPreprocessor):  # type: ignore[misc]
-    """Write a student's deadline and time into the gradebook before nbgrader's ``AssignLatePenalties`` reads them there.
+    """Writes a student's deadline and submission time to the gradebook before nbgrader's ``AssignLatePenalties`` runs.
 
     nbgrader reads ``timestamp.txt`` with other rules (month first, unknown zones as UTC), and keeps an earlier time if there is no file.
     """
@@ -61,20 +61,22 @@ class ApplyDeadline(NbGraderPreprocessor):  # type: ignore[misc]
         chapter, student = metadata["assignment"], metadata["student"]
         folder = _coursedir(self)
         plan = read_course_file(Path(folder.root))
-        due = _utc(plan.due(chapter))
+        due = _to_naive_utc(plan.due(chapter))
         with Gradebook(metadata["db_url"]) as gradebook:
             submission = gradebook.find_submission(chapter, student)
-            submission.timestamp = _time(Path(folder.format_path(folder.submitted_directory, student, chapter)), plan)
+            submission.timestamp = _read_time(
+                Path(folder.format_path(folder.submitted_directory, student, chapter)), plan
+            )
             if due is not None:
                 gradebook.find_assignment(chapter).duedate = due
-                submission.extension = _extension(plan, chapter, student)
+                submission.extension = _compute_extension(plan, chapter, student)
             gradebook.db.commit()
         return nb, resources
 
 
 @dataclass(frozen=True)
-class _Change:
-    """What the gradebook should say about one submission, and does not yet."""
+class _SubmissionUpdate:
+    """An outdated gradebook entry: the values that one submission should have."""
 
     student: str
     handed_in: datetime | None
@@ -83,7 +85,7 @@ class _Change:
 
 
 def stale_penalties(course: Course, chapter: str, config: Config) -> list[str]:
-    """Return the students whose penalty or extension is not what ``course.toml`` and their points ask for; nothing is written.
+    """Return the students whose penalty or extension differs from ``course.toml`` and their points, writing nothing.
 
     Args:
         config: nbgrader's configuration of the course.
@@ -92,12 +94,12 @@ def stale_penalties(course: Course, chapter: str, config: Config) -> list[str]:
     if plan.due(chapter) is None:
         return []
     with open_gradebook(course) as gradebook:
-        return [change.student for change in _changes(gradebook, course, chapter, config)]
+        return [change.student for change in _find_updates(gradebook, course, chapter, config)]
 
 
 def is_stale(course: Course, chapter: str, config: Config) -> bool:
-    """Return whether a chapter's due date, or anything derived from it, differs from ``course.toml``."""
-    due = _utc(read_course_file(course.root).due(chapter))
+    """Return whether a chapter's due date, or a value derived from it, differs from ``course.toml``."""
+    due = _to_naive_utc(read_course_file(course.root).due(chapter))
     if due is None:
         return False
     with open_gradebook(course) as gradebook:
@@ -108,7 +110,7 @@ def is_stale(course: Course, chapter: str, config: Config) -> bool:
 def update_penalties(
     course: Course, chapter: str, config: Config, opened: AbstractContextManager[Gradebook]
 ) -> list[str]:
-    """Update due date, extensions and penalties of a chapter in the gradebook, without running submissions.
+    """Update a chapter's due date, extensions and penalties in the gradebook, without running submissions.
 
     The deadline, an extension, the rule or manual points may have changed since the chapter was graded.
 
@@ -122,8 +124,8 @@ def update_penalties(
     if read_course_file(course.root).due(chapter) is None:
         return []
     with opened as gradebook:
-        changed = charge(gradebook, course, chapter, None, config)
-        penalties = {one.student_id: _charged(one) for one in gradebook.assignment_submissions(chapter)}
+        changed = write_penalties(gradebook, course, chapter, None, config)
+        penalties = {one.student_id: _recorded_penalty(one) for one in gradebook.assignment_submissions(chapter)}
     # A mark that was given on the marking page has changed the gradebook and left the results to the next run.
     outdated = [
         result
@@ -138,7 +140,7 @@ def update_penalties(
 def charge_students(
     gradebook: Gradebook, course: Course, chapter: str, students: Sequence[str], config: Config
 ) -> None:
-    """Write the penalties of some students to the gradebook after a person has changed their points.
+    """Update the penalties of some students in the gradebook after a person has changed their points.
 
     The course is not locked, so that people can mark while others grade. Only the gradebook changes; the next ``tfcourse autograde``
     brings the files in ``results/`` up to date.
@@ -154,17 +156,17 @@ def charge_students(
         CourseError: if ``course.toml`` cannot be read.
     """
     if read_course_file(course.root).due(chapter) is not None:
-        charge(gradebook, course, chapter, students, config)
+        write_penalties(gradebook, course, chapter, students, config)
 
 
-def charge(
+def write_penalties(
     gradebook: Gradebook, course: Course, chapter: str, students: Sequence[str] | None, config: Config
 ) -> list[str]:
-    """Write due date, times, extensions and penalties of some students, or of all, to an open gradebook; return whose have changed."""
-    due = _utc(read_course_file(course.root).due(chapter))
+    """Write due date, times, extensions and penalties to the gradebook; return the students whose values changed."""
+    due = _to_naive_utc(read_course_file(course.root).due(chapter))
     if due is not None:
         gradebook.find_assignment(chapter).duedate = due
-    changes = list(_changes(gradebook, course, chapter, config, students))
+    changes = list(_find_updates(gradebook, course, chapter, config, students))
     for change in changes:
         submission = gradebook.find_submission(chapter, change.student)
         submission.timestamp, submission.extension = change.handed_in, change.extension
@@ -174,14 +176,14 @@ def charge(
     return [change.student for change in changes]
 
 
-def _charged(submission: Any) -> float:
-    """Return the penalty that the gradebook holds for a submission."""
+def _recorded_penalty(submission: Any) -> float:
+    """Return a submission's penalty in the gradebook."""
     return float(submission.late_submission_penalty or 0.0)
 
 
-def _changes(
+def _find_updates(
     gradebook: Gradebook, course: Course, chapter: str, config: Config, students: Sequence[str] | None = None
-) -> Iterator[_Change]:
+) -> Iterator[_SubmissionUpdate]:
     plan = read_course_file(course.root)
     step = penalty_step(config, chapter)
     submissions = (
@@ -194,51 +196,56 @@ def _changes(
         notebook = next((one for one in submission.notebooks if one.name == chapter), None)
         if notebook is None:
             continue
-        planned = _utc(plan.due(chapter, student))
+        planned = _to_naive_utc(plan.due(chapter, student))
         # Without a deadline in the plan, nbgrader's due date and extension count.
-        extension = submission.extension if planned is None else _extension(plan, chapter, student)
+        extension = submission.extension if planned is None else _compute_extension(plan, chapter, student)
         # What was handed in may be kept elsewhere by now.
         folder = course.folder("submitted", student, chapter)
-        handed_in = _time(folder, plan) if folder.is_dir() else submission.timestamp
-        penalty = _penalty(step, student, notebook.score, handed_in, planned or submission.duedate)
+        handed_in = _read_time(folder, plan) if folder.is_dir() else submission.timestamp
+        penalty = _compute_penalty(step, student, notebook.score, handed_in, planned or submission.duedate)
         # A database may add up the points in another order, which is no change.
         same = math.isclose(penalty or 0.0, notebook.late_submission_penalty or 0.0, abs_tol=1e-9)
         if extension != submission.extension or handed_in != submission.timestamp or not same:
-            yield _Change(student, handed_in, extension, penalty)
+            yield _SubmissionUpdate(student, handed_in, extension, penalty)
 
 
 def penalty_step(config: Config, chapter: str) -> AssignLatePenalties:
-    """Return nbgrader's step for late penalties, with the lecturer's own rule if the configuration names one."""
+    """Return nbgrader's step for late penalties, with the lecturer's own rule if one is configured."""
     step = AssignLatePenalties(config=config)
     step.assignment_id = chapter
     step.init_plugin()
     return step
 
 
-def _penalty(step: Any, student: str, score: float, handed_in: datetime | None, due: datetime | None) -> float | None:
-    """Return the penalty as nbgrader's ``AssignLatePenalties`` assigns it."""
+def _compute_penalty(
+    step: Any, student: str, score: float, handed_in: datetime | None, due: datetime | None
+) -> float | None:
+    """Compute the penalty as nbgrader's ``AssignLatePenalties`` does."""
     late = (handed_in - due).total_seconds() if handed_in is not None and due is not None else 0.0
     penalty = step.plugin_inst.late_submission_penalty(student, score, late) if late > 0 else None
     return None if penalty is None else min(max(0.0, penalty), score)
 
 
-def _extension(plan: CourseFile, chapter: str, student: str) -> timedelta | None:
-    """Return the time from a chapter's deadline to the student's, negative for an earlier one; None if they are the same."""
-    general, individual = _utc(plan.due(chapter)), _utc(plan.due(chapter, student))
+def _compute_extension(plan: CourseFile, chapter: str, student: str) -> timedelta | None:
+    """Return a student's deadline minus the chapter's; None if they are equal.
+
+    Earlier deadlines give negative values.
+    """
+    general, individual = _to_naive_utc(plan.due(chapter)), _to_naive_utc(plan.due(chapter, student))
     return individual - general if general is not None and individual is not None and individual != general else None
 
 
-def _utc(moment: datetime | None) -> datetime | None:
-    """Return a moment as nbgrader keeps it: in UTC, without a time zone."""
+def _to_naive_utc(moment: datetime | None) -> datetime | None:
+    """Convert a time to nbgrader's form: UTC, without a time zone."""
     return None if moment is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
-def handed_in_at(course: Course, chapter: str, student: str) -> datetime | None:
-    """Return when a submission was handed in, by its ``timestamp.txt``; None if that is not known, or cannot be true."""
-    return _time(course.folder("submitted", student, chapter), read_course_file(course.root))
+def read_submission_time(course: Course, chapter: str, student: str) -> datetime | None:
+    """Return a submission's time from ``timestamp.txt``; None if it is unknown or implausible."""
+    return _read_time(course.folder("submitted", student, chapter), read_course_file(course.root))
 
 
-def _time(folder: Path, plan: CourseFile) -> datetime | None:
+def _read_time(folder: Path, plan: CourseFile) -> datetime | None:
     try:
         return plausible_timestamp(folder, plan)
     except UnreadableError:
@@ -246,12 +253,12 @@ def _time(folder: Path, plan: CourseFile) -> datetime | None:
 
 
 def _course_root(step: Any) -> Path:
-    """Return the course folder in which one of nbgrader's steps works."""
+    """Return the path of the course folder of an nbgrader step."""
     return Path(_coursedir(step).root)
 
 
 def _coursedir(step: Any) -> Any:
-    """Return nbgrader's object for the course folder in which one of its steps works."""
+    """Return nbgrader's CourseDirectory of one of its steps."""
     coursedir, above = None, step
     while coursedir is None and above is not None:
         coursedir, above = getattr(above, "coursedir", None), getattr(above, "parent", None)

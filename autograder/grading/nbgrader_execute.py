@@ -28,14 +28,14 @@ _workers: dict[tuple[int, GradingSettings], Executor] = {}
 
 
 class GraderError(RuntimeError):
-    """The grader could not run a submission; the student is not to blame."""
+    """The grader could not run a submission, through no fault of the student."""
 
 
 class EngineExecute(Execute):  # type: ignore[misc]
-    """nbgrader's Execute in a worker: student code runs in a sandbox, and graded cells beside the reference."""
+    """Replaces nbgrader's Execute: student code runs in a sandboxed worker, and graded cells next to the reference."""
 
     def __call__(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Run a notebook, even with ``--no-execute``: without outputs nbgrader would give all points."""
+        """Run a notebook even with ``--no-execute``: nbgrader would give all points to one without outputs."""
         if not self.enabled:
             self.log.warning("--no-execute is ignored: a submission that does not run would get all points.")
         return self.preprocess(nb, resources)
@@ -46,13 +46,13 @@ class EngineExecute(Execute):  # type: ignore[misc]
         Raises:
             GraderError: if it could not be run.
         """
-        from autograder.grading.released_points import refuse_other_totals, unscorable
+        from autograder.grading.released_points import impossible_scores, refuse_other_totals
 
         metadata = resources["nbgrader"]
         chapter = str(metadata["assignment"])
         worker = worker_for(self._settings(chapter))
         notebook = copy.deepcopy(nb)
-        foreign = _take_marks(notebook, _course_cells(metadata))
+        foreign = _remove_false_metadata(notebook, _course_cells(metadata))
         companions = companion_files([Path(resources["metadata"]["path"])]).files
         execution = worker.grade_one(
             Submission(str(metadata["student"]), chapter, nbformat.writes(notebook), companions)
@@ -61,7 +61,7 @@ class EngineExecute(Execute):  # type: ignore[misc]
             raise GraderError(execution.failure)
         done = nbformat.reads(execution.notebook, as_version=4)
         refuse_other_totals(Course(Path(self._coursedir().root).resolve()), chapter, done)
-        if fault := unscorable(done):
+        if fault := impossible_scores(done):
             raise GraderError(fault)
         for index in foreign:
             done.cells[index].metadata["nbgrader"] = nb.cells[index].metadata["nbgrader"]
@@ -72,10 +72,10 @@ class EngineExecute(Execute):  # type: ignore[misc]
         return nb, resources
 
     def _settings(self, chapter: str) -> GradingSettings:
-        from autograder.grading.course_settings import settings_of, student_package, with_seed
+        from autograder.grading.course_settings import settings_from_config, student_package, with_seed
 
         course = Course(Path(self._coursedir().root).resolve())
-        settings = with_seed(course, settings_of(self.config))
+        settings = with_seed(course, settings_from_config(self.config))
         device = resolve_device(os.environ.get("TFCOURSE_DEVICE") or "auto")
         return with_available_isolation(
             replace(settings, package=student_package(course, chapter), device=device, jobs=1)
@@ -87,7 +87,7 @@ class EngineExecute(Execute):  # type: ignore[misc]
 
 
 def _course_cells(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return the text of a notebook's locked cells in the gradebook, by name."""
+    """Return the sources of a notebook's locked cells in the gradebook, by name."""
     with Gradebook(metadata["db_url"], "") as gradebook:
         try:
             notebook = gradebook.find_notebook(metadata["notebook"], metadata["assignment"])
@@ -96,8 +96,8 @@ def _course_cells(metadata: Mapping[str, Any]) -> dict[str, str]:
         return {cell.name: cell.source for cell in notebook.source_cells if cell.locked}
 
 
-def _take_marks(notebook: Any, course_cells: Mapping[str, str]) -> list[int]:
-    """Remove nbgrader's metadata from every cell that falsely claims to be the course's; return the cells' positions.
+def _remove_false_metadata(notebook: Any, course_cells: Mapping[str, str]) -> list[int]:
+    """Remove nbgrader's metadata from cells that falsely claim to be the course's, and return their positions.
 
     The course's cells run in the process with the reference. nbgrader has restored the source of cells that it knows by name; this function
     handles the others.
@@ -117,7 +117,7 @@ def _take_marks(notebook: Any, course_cells: Mapping[str, str]) -> list[int]:
 
 
 def worker_for(settings: GradingSettings) -> Executor:
-    """Return this process's worker for these settings; it ends with the process."""
+    """Return this process's worker for the given settings, which ends with the process."""
     key = (os.getpid(), settings)
     if key not in _workers:
         # Another chapter or another configuration: close the previous worker.

@@ -1,4 +1,4 @@
-"""Use the autograder's intake and execution within nbgrader.
+"""Run the autograder's intake and execution inside nbgrader.
 
 A course's ``nbgrader_config.py`` calls :func:`configure`; then ``nbgrader autograde``, the formgrader and ``tfcourse autograde`` give the
 same scores to the same submissions.
@@ -42,10 +42,10 @@ _FOUND = "tfcourse_problems"
 
 
 class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
-    """nbconvert's notebook exporter, faster, and for submissions that nbformat would refuse, too."""
+    """A faster version of nbconvert's notebook exporter that also accepts submissions that nbformat rejects."""
 
     def from_filename(self, filename: str, resources: Any = None, **kw: Any) -> tuple[Any, Any]:
-        """Read a submission. The second pass, over the grader's copy, and other notebooks use nbconvert's reader."""
+        """Read a submission. For other notebooks, and the grader's copy in the second pass, use nbconvert's reader."""
         if not _is_chapter((resources or {}).get("nbgrader") or {}):
             other: tuple[Any, Any] = super().from_filename(filename, resources, **kw)
             return other
@@ -58,7 +58,7 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         return self.from_notebook_node(notebook, resources=resources, **kw)
 
     def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> tuple[str, Any]:
-        """Export like nbconvert, but without its four copies of the notebook, and validate once.
+        """Export like nbconvert, but without its four copies of the notebook and with one validation.
 
         The second pass validates the sanitised notebook after execution.
         """
@@ -75,10 +75,10 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
 
 
 class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
-    """Restores all the cells of a submission's chapter, or adds the problem that makes it ungradable."""
+    """Restores a submission's chapter cells, or adds the problem that makes it ungradable."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Restore a submission, in place."""
+        """Restore a submission in place."""
         problems: list[Problem] = resources.pop(_FOUND, [])
         metadata = resources["nbgrader"]
         if _is_chapter(metadata):
@@ -98,7 +98,7 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
 
 
 class _ExtraNotebooksOnly:
-    """A step that skips chapters' notebooks, because RestoreCells has already processed them."""
+    """A preprocessor mixin that skips chapters' notebooks, because RestoreCells has already processed them."""
 
     # Not `preprocess`: nbgrader's method must find the shared gradebook.
     def __call__(self, nb: Any, resources: Any) -> tuple[Any, Any]:
@@ -117,11 +117,11 @@ class OthersCells(_ExtraNotebooksOnly, OverwriteCells):  # type: ignore[misc]
 
 
 class OthersMetadata(_ExtraNotebooksOnly, CheckCellMetadata):  # type: ignore[misc]
-    """nbgrader's CheckCellMetadata for notebooks that are not their chapter's: RestoreCells writes the metadata of those itself."""
+    """nbgrader's CheckCellMetadata for extra notebooks; RestoreCells writes the metadata of chapters' notebooks."""
 
 
 def _is_chapter(metadata: Any) -> bool:
-    """Return whether a notebook is its chapter's. nbgrader alone grades other notebooks of an assignment."""
+    """Return whether a notebook is the chapter's own. nbgrader alone grades an assignment's extra notebooks."""
     return bool(metadata.get("notebook") == metadata.get("assignment"))
 
 
@@ -160,7 +160,7 @@ def configure(config: Any) -> None:
     config.GenerateFeedback.setdefault("preprocessors", [LoadGrades])
 
 
-def configured(course: Course) -> Config:
+def autograder_config(course: Course) -> Config:
     """Return a course's nbgrader configuration with the autograder's intake, execution and feedback."""
     config = course.config()
     configure(config)

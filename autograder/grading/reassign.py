@@ -1,4 +1,4 @@
-"""Give the work of a stranger to the student of the class list who handed it in."""
+"""Reassign the submissions of an ID that is not in the class list to the student who handed them in."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.record.results import read_result, result_path, write_result
 from autograder.intake.downloads.journal import rename_student
-from autograder.intake.people.find_student import called
-from autograder.intake.roster import Student, merged, read_roster, write_roster
+from autograder.intake.people.find_student import display_name
+from autograder.intake.roster import Student, merge_collected, read_roster, write_roster
 
 
 def reassign(course: Course, stranger: str, student: str) -> list[str]:
@@ -36,7 +36,7 @@ def reassign(course: Course, stranger: str, student: str) -> list[str]:
     """
     roster = read_roster(course)
     chapters = sorted(path.name for path in course.folder("submitted", stranger).glob("*/") if path.is_dir())
-    _refuse(course, roster, stranger, student, chapters)
+    _refuse_invalid_pair(course, roster, stranger, student, chapters)
     _move_grades(course, stranger, student, chapters)
     entry = roster.get(stranger, Student(stranger))
     numbers = replace(entry, id=student, name="", state="")
@@ -56,7 +56,7 @@ def reassign(course: Course, stranger: str, student: str) -> list[str]:
         target.parent.mkdir(parents=True, exist_ok=True)
         course.folder("submitted", stranger, chapter).rename(target)
     # Last: a call that is cut short is made again under the same two ids.
-    write_roster(course, merged(others, [numbers]))
+    write_roster(course, merge_collected(others, [numbers]))
     for step in ("submitted", "autograded", "feedback"):
         folder = course.folder(step, stranger)
         if folder.is_dir() and not any(folder.iterdir()):
@@ -64,26 +64,30 @@ def reassign(course: Course, stranger: str, student: str) -> list[str]:
     return chapters
 
 
-def _refuse(course: Course, roster: dict[str, Student], stranger: str, student: str, chapters: Sequence[str]) -> None:
+def _refuse_invalid_pair(
+    course: Course, roster: dict[str, Student], stranger: str, student: str, chapters: Sequence[str]
+) -> None:
     one, other = roster.get(stranger, Student(stranger)), roster.get(student, Student(student))
     if one.enrolled and not one.blind:
         raise CourseError(
-            f"{called(one)} is on the class list, so this work has an owner",
+            f"{display_name(one)} is on the class list, so this work has an owner",
             do="Name the stranger first, then the student.",
         )
     if not other.enrolled:
-        raise CourseError(f"{called(other)} is not on the class list", do="Name the stranger first, then the student.")
+        raise CourseError(
+            f"{display_name(other)} is not on the class list", do="Name the stranger first, then the student."
+        )
     for chapter in chapters:
         if course.folder("submitted", student, chapter).exists():
             raise CourseError(
-                f"{called(other)} handed in {chapter}, too",
+                f"{display_name(other)} handed in {chapter}, too",
                 where=course.folder("submitted", student, chapter),
                 do=f"Compare it with submitted/{stranger}/{chapter}, remove the version that does not count, and repeat the command.",
             )
 
 
 def _move_grades(course: Course, stranger: str, student: str, chapters: Sequence[str]) -> None:
-    """Let the student own the stranger's submissions in the gradebook, with all that people wrote there."""
+    """Change the owner of the submissions in the gradebook, keeping manual points and comments."""
     course_id = str(course.config().CourseDirectory.get("course_id", ""))
     with Gradebook(course.gradebook_url, course_id) as gradebook:
         gradebook.update_or_create_student(student)

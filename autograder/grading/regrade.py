@@ -1,4 +1,4 @@
-"""Regrade submissions after the checks have changed, and report changed scores."""
+"""Regrade submissions after a change of the checks, and report changed scores."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError, some
 from autograder.grading.autograde import autograde
-from autograder.grading.course_settings import as_released, provenance
+from autograder.grading.course_settings import provenance, settings_for_release
 from autograder.grading.record.journal import NO_STATE, RECORDED, submission_states
 from autograder.grading.record.provenance import Provenance
 from autograder.grading.record.results import GradeResult, read_results
 from autograder.grading.replay import rerun
 from autograder.grading.run import MakeExecutor
-from autograder.grading.submissions import files_of, submission_hash
+from autograder.grading.submissions import companions_of, submission_hash
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.manifest import Manifest, released_manifest
 
@@ -45,14 +45,14 @@ class ScoreChange:
     best: Mapping[str, float] = field(default_factory=dict, compare=False)  # the points that can be earned, by exercise
 
     def to_dict(self) -> dict[str, Any]:
-        """Return this as plain data, ready for JSON."""
+        """Return the change as plain data, ready for JSON."""
         exercises = [{"name": name, "before": before, "after": after} for name, before, after in self.exercises]
         return {"student": self.student, "before": self.before, "after": self.after, "exercises": exercises}
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The students of a chapter to regrade."""
+    """The students of a chapter to regrade, and the skipped students."""
 
     chapter: str
     students: tuple[str, ...]  # their ids, in order
@@ -73,15 +73,15 @@ class Regrade:
 
     @property
     def failed(self) -> list[GradeResult]:
-        """Submissions for which the grader failed."""
+        """The submissions for which the grader failed."""
         return [result for result in self.results if result.status == "not recorded"]
 
     @property
     def stayed(self) -> int:
-        """The number of students whose points stay."""
+        """The number of students whose points are unchanged."""
         return len(self.results) - len(self.moves) - len(self.failed)
 
-    def left_out(self) -> Iterator[str]:
+    def skip_messages(self) -> Iterator[str]:
         """Yield a phrase with the skipped students for each reason."""
         for why, phrase in _LEFT.items():
             who = [student for student, reason in self.skipped if reason == why]
@@ -89,7 +89,7 @@ class Regrade:
                 yield f"{len(who)} {phrase}" + ("" if why == "current" else f": {some(who)}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return this as plain data, ready for JSON."""
+        """Return the result as plain data, ready for JSON."""
         return {
             "chapter": self.chapter,
             "dry_run": self.dry_run,
@@ -108,7 +108,7 @@ class OtherRelease:
     package: str  # the path of the students' package
 
 
-def to_regrade(
+def select_for_regrade(
     course: Course,
     chapter: str,
     students: Sequence[str] | None,
@@ -130,14 +130,16 @@ def to_regrade(
     manifest = release.manifest if release else released_manifest(course, chapter)
     graded = {result.student: result for result in read_results(course, chapter)}
     _refuse_strangers(course, chapter, graded, students)
-    settings = _settings(course, chapter, settings, release)
-    chosen, skipped = _choose(course, manifest, graded, students, settings)
+    settings = _regrade_settings(course, chapter, settings, release)
+    chosen, skipped = _select_students(course, manifest, graded, students, settings)
     return Selection(chapter, tuple(chosen), tuple(skipped))
 
 
-def _settings(course: Course, chapter: str, settings: GradingSettings, release: OtherRelease | None) -> GradingSettings:
-    """Return settings with the seed of the course and the package of a release."""
-    settings = as_released(course, chapter, settings)
+def _regrade_settings(
+    course: Course, chapter: str, settings: GradingSettings, release: OtherRelease | None
+) -> GradingSettings:
+    """Return the settings with the course's seed and the package of a release."""
+    settings = settings_for_release(course, chapter, settings)
     return replace(settings, package=release.package) if release else settings
 
 
@@ -153,7 +155,7 @@ def regrade(
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
 ) -> Regrade:
-    """Regrade and compare. Manual points and comments stay, and need no second look.
+    """Regrade the selected students and compare scores. Manual points and comments stay, and need no second look.
 
     Args:
         chosen: the students.
@@ -169,7 +171,7 @@ def regrade(
         CourseError: if somebody else is grading.
     """
     before = {result.student: result for result in read_results(course, chosen.chapter)}
-    settings = _settings(course, chosen.chapter, settings, release)
+    settings = _regrade_settings(course, chosen.chapter, settings, release)
     results: list[GradeResult] = []
     if chosen.students and dry_run:
         manifest = release.manifest if release else released_manifest(course, chosen.chapter)
@@ -193,7 +195,7 @@ def regrade(
         )
     results.sort(key=lambda result: result.student)
     compared = [result for result in results if result.status != "not recorded"]
-    moves = [move for result in compared if (move := _move(before[result.student], result))]
+    moves = [move for result in compared if (move := _score_change(before[result.student], result))]
     return Regrade(chosen.chapter, dry_run, tuple(moves), tuple(results), chosen.skipped)
 
 
@@ -207,14 +209,14 @@ def _refuse_strangers(
         raise CourseError(f"there is no grade for {chapter} of {', '.join(strangers)}", where=where, do=do)
 
 
-def _choose(
+def _select_students(
     course: Course,
     manifest: Manifest,
     graded: dict[str, GradeResult],
     students: Sequence[str] | None,
     settings: GradingSettings,
 ) -> tuple[list[str], list[tuple[str, Why]]]:
-    """Return the students to regrade, and the others with the reasons."""
+    """Return the students to regrade, and the skipped students with the reasons."""
     now, standing = provenance(settings), submission_states(course, manifest.chapter)
     chosen, skipped = [], list[tuple[str, Why]]()
     for student in sorted(set(students) if students is not None else graded):
@@ -227,7 +229,7 @@ def _choose(
             skipped.append((student, "to decide"))
         elif grade.status == "not recorded":
             skipped.append((student, "not graded"))
-        elif submission_hash(path, files_of(course, manifest.chapter, path).files) != grade.submission:
+        elif submission_hash(path, companions_of(course, manifest.chapter, path).files) != grade.submission:
             skipped.append((student, "changed"))
         elif students is None and not pending and _is_current(grade, now, manifest, settings):
             skipped.append((student, "current"))
@@ -237,22 +239,22 @@ def _choose(
 
 
 def _is_current(grade: GradeResult, now: Provenance, manifest: Manifest, settings: GradingSettings) -> bool:
-    """Return whether a grade has the provenance that a new one would have; then the result is the same."""
+    """Return whether a grade's provenance equals that of a new grade, so that regrading cannot change it."""
     recorded = grade.provenance
     same_code = (recorded.checks, recorded.package) == (now.checks, now.package)
     same_means = same_code and (recorded.environment, recorded.limits) == (now.environment, now.limits)
     return same_means and (grade.source, grade.device, grade.seed) == (manifest.digest, settings.device, settings.seed)
 
 
-def _move(before: GradeResult, after: GradeResult) -> ScoreChange | None:
-    exercises = tuple(_moved_exercises(before, after))
+def _score_change(before: GradeResult, after: GradeResult) -> ScoreChange | None:
+    exercises = tuple(_changed_exercises(before, after))
     if not exercises and before.score == after.score:
         return None
     best = {exercise.name: exercise.max_score for exercise in after.exercises}
     return ScoreChange(after.student, before.score, after.score, exercises, best)
 
 
-def _moved_exercises(before: GradeResult, after: GradeResult) -> Iterator[tuple[str, float, float]]:
+def _changed_exercises(before: GradeResult, after: GradeResult) -> Iterator[tuple[str, float, float]]:
     old, new = ({exercise.name: exercise.score for exercise in grade.exercises} for grade in (before, after))
     for name in dict.fromkeys((*old, *new)):
         was, now = old.get(name, 0.0), new.get(name, 0.0)

@@ -28,13 +28,13 @@ def current_points(project: Path, chapter: str) -> dict[str, float]:
 
 
 def released_points(manifest: Manifest) -> dict[str, float]:
-    """Return the points of a chapter's exercises at its release, by name."""
+    """Return the points of a chapter's exercises in its release, by name."""
     tests = (cell for cell in manifest.cells if cell.grade and cell.name.startswith(_TEST))
     return {cell.name.removeprefix(_TEST): cell.points for cell in tests}
 
 
 def refuse_changed_points(course: Course, chapter: str) -> None:
-    """Refuse to grade a chapter whose points differ from its release: marks would silently change their meaning.
+    """Refuse to grade a chapter whose points have changed since its release.
 
     Raises:
         CourseError: if they differ. Exercises that only the project or only the course has do not count, nor do questions in words.
@@ -57,7 +57,7 @@ def refuse_changed_points(course: Course, chapter: str) -> None:
 
 
 def refuse_other_totals(course: Course, chapter: str, notebook: Any) -> None:
-    """Refuse to record an executed notebook in which a check's total is not the points of its test cell.
+    """Refuse to record an executed notebook if a check's total differs from its test cell's points.
 
     This is the course's fault, and every other submission of the chapter has it too.
 
@@ -71,12 +71,12 @@ def refuse_other_totals(course: Course, chapter: str, notebook: Any) -> None:
     raise CourseError(
         f"the check of {name.removeprefix(_TEST)} in {chapter} gives up to {total:g} points, its test cell {points:g}{more}",
         where=course.root,
-        do=f"No further submission was graded, and recorded points stay. {_repair(course, chapter, name, total)}",
+        do=f"No further submission was graded, and recorded points stay. {_repair_advice(course, chapter, name, total)}",
     )
 
 
-def _repair(course: Course, chapter: str, test: str, total: float) -> str:
-    """Return how to bring the points of a test cell in line with its check."""
+def _repair_advice(course: Course, chapter: str, test: str, total: float) -> str:
+    """Return the advice for making a test cell's points equal its check's."""
     try:
         on_page = current_points(project_root(), chapter)
     except CourseError:
@@ -89,7 +89,7 @@ def _repair(course: Course, chapter: str, test: str, total: float) -> str:
     return f"Release the check's points: {release}"
 
 
-def unscorable(notebook: Any) -> str:
-    """Return why an executed notebook cannot be recorded, because of a test that gave an impossible score; empty if it can."""
+def impossible_scores(notebook: Any) -> str:
+    """Describe the tests of an executed notebook that gave impossible scores; empty if all scores are possible."""
     faults = [problem for problem in problems_of(notebook) if problem.kind == OUT_OF_RANGE]
     return " ".join(f"{problem.where}: {problem.what} Correct the test." for problem in faults)

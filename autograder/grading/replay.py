@@ -1,4 +1,4 @@
-"""Replay a grade without writing anything, and report differences."""
+"""Reproduce a recorded grade without writing anything, and report differences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autograder.course.paths import shell_command
 from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
-from autograder.grading.course_settings import as_released, provenance
+from autograder.grading.course_settings import provenance, settings_for_release
 from autograder.grading.feedback.pages import KIND as NO_FEEDBACK
 from autograder.grading.feedback.pages import PLAIN
 from autograder.grading.record.results import ExerciseResult, GradeResult, read_result
@@ -26,7 +26,7 @@ _NOT_GRADED = frozenset({NO_FEEDBACK, PLAIN, *OPEN_TIMES})
 
 @dataclass(frozen=True)
 class Replay:
-    """A recorded grade and its replay."""
+    """A recorded grade and its reproduction."""
 
     recorded: GradeResult  # the recorded grade
     again: GradeResult  # the new grade
@@ -35,11 +35,11 @@ class Replay:
 
     @property
     def same(self) -> bool:
-        """Whether the grade is the same."""
+        """Whether the reproduced grade is the same."""
         return not self.differences
 
     def to_dict(self) -> dict[str, Any]:
-        """Return this as plain data, ready for JSON."""
+        """Return the replay as plain data, ready for JSON."""
         return {
             "student": self.recorded.student,
             "chapter": self.recorded.chapter,
@@ -55,7 +55,7 @@ class Replay:
 
 
 def replay(course: Course, chapter: str, student: str, *, make_executor: MakeExecutor | None = None) -> Replay:
-    """Replay a grade with its recorded seed, device and limits.
+    """Reproduce a grade with its recorded seed, device and limits.
 
     Args:
         chapter: the chapter's name.
@@ -78,14 +78,14 @@ def replay(course: Course, chapter: str, student: str, *, make_executor: MakeExe
     if not folder.is_dir():
         do = "Put it back: without it, the grade cannot be made again."
         raise CourseError(f"what {student} handed in for {chapter} is gone", where=folder, do=do)
-    settings = as_released(course, chapter, _as_recorded(recorded))
+    settings = settings_for_release(course, chapter, _recorded_settings(recorded))
     (again,) = rerun(course, manifest, [recorded], settings, make_executor)
     changes = recorded.provenance.differences(again.provenance)
     return Replay(recorded, again, tuple(differences(recorded, again)), tuple(changes))
 
 
-def _as_recorded(recorded: GradeResult) -> GradingSettings:
-    """Return the recorded settings of a grade, without limits that no longer exist."""
+def _recorded_settings(recorded: GradeResult) -> GradingSettings:
+    """Return the grade's recorded settings, without limits that no longer exist."""
     names = {field.name for field in fields(GradingSettings)}
     limits = {name: value for name, value in recorded.provenance.limits.items() if name in names}
     # The changes report a weaker isolation; it does not prevent the replay.
@@ -101,7 +101,7 @@ def rerun(
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
 ) -> Iterator[GradeResult]:
-    """Rerun graded submissions and yield the new grades; nothing is written.
+    """Rerun graded submissions and yield the new grades, writing nothing.
 
     Args:
         manifest: the chapter's cells, which may differ from the gradebook's.
@@ -113,19 +113,19 @@ def rerun(
     made_with = provenance(settings)
     judge = Judge(course, manifest, settings, lambda: made_with)
     recorded = {grade.student: grade for grade in grades}
-    yield from Run(judge, _Comparison(recorded)).results(list(recorded), make_executor, workers)
+    yield from Run(judge, _ComparisonSink(recorded)).results(list(recorded), make_executor, workers)
 
 
 @dataclass(frozen=True)
-class _Comparison:
-    """Keeps nothing: a result gets what only the gradebook knows from the recorded grade."""
+class _ComparisonSink:
+    """A sink that stores nothing, and copies values that only the gradebook has from the recorded grade."""
 
     recorded: Mapping[str, GradeResult]
 
-    def stored(self, student: str, digest: str) -> GradeResult | None:
+    def reusable_result(self, student: str, digest: str) -> GradeResult | None:
         return None
 
-    def failed_before(self, student: str, digest: str) -> bool:
+    def has_failed_before(self, student: str, digest: str) -> bool:
         return self.recorded[student].status == "not gradable"
 
     def keep(self, outcome: Outcome) -> GradeResult:
@@ -143,13 +143,13 @@ def differences(before: GradeResult, after: GradeResult) -> Iterator[str]:
         yield f"It was {before.status}, it is {after.status}."
     olds, news = ({exercise.name: exercise for exercise in grade.exercises} for grade in (before, after))
     for name in dict.fromkeys((*olds, *news)):
-        yield from _of_exercise(name, olds.get(name), news.get(name))
+        yield from _exercise_differences(name, olds.get(name), news.get(name))
     old, new = ({str(p) for p in grade.problems if p.kind not in _NOT_GRADED} for grade in (before, after))
     yield from (f"This problem is gone: {problem}" for problem in sorted(old - new))
     yield from (f"This problem is new: {problem}" for problem in sorted(new - old))
 
 
-def _of_exercise(name: str, old: ExerciseResult | None, new: ExerciseResult | None) -> Iterator[str]:
+def _exercise_differences(name: str, old: ExerciseResult | None, new: ExerciseResult | None) -> Iterator[str]:
     if old is None or new is None:
         yield f"{name}: it was {'not ' * (old is None)}there, it is {'not ' * (new is None)}there."
         return
@@ -158,15 +158,15 @@ def _of_exercise(name: str, old: ExerciseResult | None, new: ExerciseResult | No
     if old.max_score != new.max_score:
         yield f"{name}: it was worth {old.max_score:g} points, now {new.max_score:g}."
     if old.error != new.error:
-        yield f"{name}: {_quoted(old.error)}, now {_quoted(new.error)}."
-    yield from (f"{name}, {change}" for change in _of_verdict(old.verdict, new.verdict))
+        yield f"{name}: {_quote_error(old.error)}, now {_quote_error(new.error)}."
+    yield from (f"{name}, {change}" for change in _verdict_differences(old.verdict, new.verdict))
 
 
-def _quoted(error: str) -> str:
+def _quote_error(error: str) -> str:
     return f"“{error}”" if error else "no error"
 
 
-def _of_verdict(old: Verdict | None, new: Verdict | None) -> Iterator[str]:
+def _verdict_differences(old: Verdict | None, new: Verdict | None) -> Iterator[str]:
     if old is None or new is None:
         if old != new:
             yield f"verdict: {'none' if old is None else 'there'}, now {'none' if new is None else 'there'}."

@@ -1,4 +1,4 @@
-"""Run a chapter's submissions: the one way of grading, of grading again and of comparing. A sink keeps what comes of each."""
+"""Run a chapter's submissions for grading, regrading and comparing; a sink stores the outcomes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from nbformat import reader
 
 from autograder.course.folder import Course
-from autograder.course.known_errors import explained_for_all
+from autograder.course.known_errors import explain_general_error
 from autograder.engine.interface import Execution, Executor, Submission
 from autograder.engine.sandbox.isolation import with_available_isolation
 from autograder.engine.settings import GradingSettings
@@ -20,17 +20,17 @@ from autograder.engine.workers.pool import run_concurrently
 from autograder.errors import CourseError
 from autograder.grading.record.executed_notebook import (
     exercise_results,
-    no_exercises,
-    no_notebook,
+    missing_notebook_problem,
     scores_of,
     seconds_of,
-    to_decide,
+    undecided_problem,
+    zero_results,
 )
 from autograder.grading.record.gradebook_writer import RecordError
 from autograder.grading.record.provenance import Provenance
 from autograder.grading.record.results import GradeResult, Notebook, Status
-from autograder.grading.released_points import refuse_other_totals, unscorable
-from autograder.grading.submissions import files_of, submission, submission_hash, text_hash
+from autograder.grading.released_points import impossible_scores, refuse_other_totals
+from autograder.grading.submissions import companions_of, submission, submission_hash, text_hash
 from autograder.intake.downloads.choices import undecided_notebooks
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.manifest import Manifest
@@ -46,7 +46,7 @@ def executions(
     submissions: Iterable[Submission],
     workers: WorkerPool | None = None,
 ) -> Iterator[Execution]:
-    """Run submissions and yield the results in the order in which they finish.
+    """Run submissions and yield the executions in the order in which they finish.
 
     Args:
         make_executor: creates an executor; by default this machine's.
@@ -78,7 +78,7 @@ _RENAME = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a submission."""
+    """The outcome of grading a submission."""
 
     result: GradeResult  # the result, without what only the gradebook knows: questions, and the penalty for lateness
     notebook: Any = None  # the executed notebook; None if none was executed, or several were
@@ -88,15 +88,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges the submissions of one run."""
+    """Turns the executions of one run into outcomes."""
 
     course: Course
     manifest: Manifest  # the chapter's cells
     settings: GradingSettings  # the limits, the seed and the device of the run
     made_with: Callable[[], Provenance]  # returns the versions and the machine, which every result names
 
-    def executed(self, execution: Execution, digest: str, text: str, *, again: bool) -> Outcome:
-        """Judge the execution of a notebook.
+    def judge_execution(self, execution: Execution, digest: str, text: str, *, again: bool) -> Outcome:
+        """Return the outcome of an executed notebook.
 
         Args:
             digest: the hash of the submission.
@@ -109,13 +109,13 @@ class Judge:
         """
         if execution.failure and not (execution.notebook and again):
             raise RecordError(execution.failure, by_submission=bool(execution.notebook))
-        notebook = parsed(execution)
+        notebook = parse_notebook(execution)
         if text_hash(notebook) != text:
             raise RecordError("the executed notebook differs from the submitted notebook")
         self._refuse_wrong_tests(notebook)
         problems = tuple(problems_of(notebook))
         fatal = any(problem.fatal for problem in problems)
-        result = self._result(execution.student, digest, "not gradable" if fatal else "graded", *problems)
+        result = self._new_result(execution.student, digest, "not gradable" if fatal else "graded", *problems)
         if not fatal:
             made_with = replace(result.provenance, isolation=execution.isolation, layers=execution.layers)
             result = replace(result, provenance=made_with)
@@ -123,8 +123,8 @@ class Judge:
         result = replace(result, exercises=exercises, seconds=round(execution.seconds, 3))
         return Outcome(result, notebook, execution.signatures)
 
-    def undecided(self, student: str, digest: str, executions: Mapping[str, Execution]) -> Outcome:
-        """Say what each of several notebooks would be worth.
+    def judge_undecided(self, student: str, digest: str, executions: Mapping[str, Execution]) -> Outcome:
+        """Return the outcome for several notebooks of which none is chosen, with the points of each.
 
         Args:
             executions: the executions by the notebook's file.
@@ -134,24 +134,28 @@ class Judge:
         """
         if failure := next((one.failure for one in executions.values() if one.failure), ""):
             raise RecordError(failure)
-        notebooks = tuple(self._worth(file, parsed(execution)) for file, execution in sorted(executions.items()))
-        problem = to_decide(self.course, student, self.manifest.chapter, notebooks)
-        return Outcome(replace(self._result(student, digest, "to decide", problem), notebooks=notebooks))
+        notebooks = tuple(
+            self._notebook_points(file, parse_notebook(execution)) for file, execution in sorted(executions.items())
+        )
+        problem = undecided_problem(self.course, student, self.manifest.chapter, notebooks)
+        return Outcome(replace(self._new_result(student, digest, "to decide", problem), notebooks=notebooks))
 
-    def without_notebook(self, student: str, digest: str) -> Outcome:
-        """Say that the chapter's notebook is missing."""
-        problem = no_notebook(submitted_notebook(self.course, self.manifest.chapter, student).parent)
-        return self._nothing(student, digest, problem, problem.what)
+    def missing_notebook(self, student: str, digest: str) -> Outcome:
+        """Return the outcome for a submission without the chapter's notebook."""
+        problem = missing_notebook_problem(submitted_notebook(self.course, self.manifest.chapter, student).parent)
+        return self._zero_outcome(student, digest, problem, problem.what)
 
     def unsafe_name(self, student: str, digest: str) -> Outcome:
-        """Say that nbgrader cannot use the student's id."""
+        """Return the outcome for a student id that nbgrader cannot use."""
         message, folder = "nbgrader cannot use this student id.", f"submitted/{student}"
         return Outcome(
-            self._result(student, digest, "not recorded", Problem("unsafe name", message, folder, _RENAME, fatal=True))
+            self._new_result(
+                student, digest, "not recorded", Problem("unsafe name", message, folder, _RENAME, fatal=True)
+            )
         )
 
     def failure(self, student: str, digest: str, error: RecordError, *, again: bool) -> Outcome:
-        """Say that a submission could not be graded or recorded; the second time that counts, if it may be the cause.
+        """Return the outcome of a failed submission: not recorded, or 0 points if it may be the cause and fails again.
 
         Args:
             again: whether the grader failed on the same submission before.
@@ -159,27 +163,27 @@ class Judge:
         if again and error.by_submission:
             message = f"Grading it failed again ({error}); it was given no points."
             problem = Problem("grading stopped", message, do="Look at what was handed in.", fatal=True)
-            return self._nothing(student, digest, problem, message)
+            return self._zero_outcome(student, digest, problem, message)
         message = f"It could not be graded: {str(error).rstrip('.')}."
         problem = Problem("grader failed", message, do="Grade the chapter again.", fatal=True)
-        return Outcome(self._result(student, digest, "not recorded", problem), by_submission=error.by_submission)
+        return Outcome(self._new_result(student, digest, "not recorded", problem), by_submission=error.by_submission)
 
     def _refuse_wrong_tests(self, notebook: Any) -> None:
-        """Refuse an executed notebook that the tests, and not the submission, keep from being recorded."""
+        """Refuse an executed notebook with a faulty test, whose score cannot be recorded."""
         refuse_other_totals(self.course, self.manifest.chapter, notebook)
-        if fault := unscorable(notebook):
+        if fault := impossible_scores(notebook):
             raise RecordError(fault)
 
-    def _worth(self, file: str, notebook: Any) -> Notebook:
+    def _notebook_points(self, file: str, notebook: Any) -> Notebook:
         self._refuse_wrong_tests(notebook)
         exercises = exercise_results(self.manifest, notebook, scores_of(notebook), {})
         return Notebook(file, sum(e.score for e in exercises), sum(e.max_score for e in exercises))
 
-    def _nothing(self, student: str, digest: str, problem: Problem, why: str) -> Outcome:
-        result = self._result(student, digest, "not gradable", problem)
-        return Outcome(replace(result, exercises=no_exercises(self.manifest, why)))
+    def _zero_outcome(self, student: str, digest: str, problem: Problem, why: str) -> Outcome:
+        result = self._new_result(student, digest, "not gradable", problem)
+        return Outcome(replace(result, exercises=zero_results(self.manifest, why)))
 
-    def _result(self, student: str, digest: str, status: Status, *problems: Problem) -> GradeResult:
+    def _new_result(self, student: str, digest: str, status: Status, *problems: Problem) -> GradeResult:
         assert self.settings.seed is not None
         return GradeResult(
             student=student,
@@ -194,8 +198,8 @@ class Judge:
         )
 
 
-def parsed(execution: Execution) -> Any:
-    """Return the notebook of an execution.
+def parse_notebook(execution: Execution) -> Any:
+    """Parse the notebook of an execution.
 
     Raises:
         RecordError: if it is not a notebook, for instance because it is truncated.
@@ -203,7 +207,7 @@ def parsed(execution: Execution) -> Any:
     try:
         return reader.reads(execution.notebook)
     except ValueError as error:
-        raise RecordError.of(error) from error
+        raise RecordError.from_exception(error) from error
 
 
 _FailedBefore = Callable[[str, str], bool]
@@ -212,16 +216,16 @@ _UNREADABLE = "unreadable"
 
 
 class Sink(Protocol):
-    """Keeps what comes of submissions."""
+    """Stores the outcomes of submissions."""
 
-    def stored(self, student: str, digest: str) -> GradeResult | None:
-        """Return the result of a submission that need not run, by the hash of the submission; else None."""
+    def reusable_result(self, student: str, digest: str) -> GradeResult | None:
+        """Return the stored result of a submission that need not run, by the submission's hash; else None."""
 
-    def failed_before(self, student: str, digest: str) -> bool:
+    def has_failed_before(self, student: str, digest: str) -> bool:
         """Return whether the grader has failed on the same submission before, because of its contents."""
 
     def keep(self, outcome: Outcome) -> GradeResult:
-        """Keep what came of a submission, and return its result.
+        """Store an outcome, and return its result.
 
         Raises:
             RecordError: if it cannot be kept.
@@ -243,13 +247,13 @@ class Run:
     def results(
         self, students: Sequence[str], make_executor: MakeExecutor | None, workers: WorkerPool | None
     ) -> Iterator[GradeResult]:
-        """Yield results as they arrive; results that need no kernel come while others run."""
-        settings, again = self.judge.settings, self.sink.failed_before
+        """Yield results as they arrive; results of submissions that need not run come in between."""
+        settings, again = self.judge.settings, self.sink.has_failed_before
         with WorkerPool() if workers is None else nullcontext(workers) as pool:
             for execution in executions(make_executor, settings, self._submissions(students), workers=pool):
-                yield from self._taken()
-                yield self._recorded(execution.student, partial(self._executed, execution), again)
-            yield from self._taken()
+                yield from self._take_early()
+                yield self._keep_outcome(execution.student, partial(self._judge_execution, execution), again)
+            yield from self._take_early()
             for count in sorted({len(several) for several in self._several.values()}):
                 chosen = {student: several for student, several in self._several.items() if len(several) == count}
                 submissions = (one for several in chosen.values() for one in several)
@@ -258,22 +262,24 @@ class Run:
                     student, _, file = execution.student.partition("/")
                     done[student][file] = execution
                     if len(done[student]) == count:
-                        undecided = partial(self.judge.undecided, student, self._hashes[student], done.pop(student))
+                        undecided = partial(
+                            self.judge.judge_undecided, student, self._hashes[student], done.pop(student)
+                        )
                         # Which of several notebooks is the cause is open, so a second failure does not count.
-                        yield self._recorded(student, undecided, lambda student, digest: False)
+                        yield self._keep_outcome(student, undecided, lambda student, digest: False)
 
-    def _taken(self) -> Iterator[GradeResult]:
+    def _take_early(self) -> Iterator[GradeResult]:
         while self._early:
             yield self._early.pop(0)
 
     def _submissions(self, students: Sequence[str]) -> Iterator[Submission]:
-        """Yield what has to be run; keep the results of all others, and what is to be run with a shared allowance, for later."""
+        """Yield the submissions to run, and put aside finished results and students with several notebooks."""
         for student in students:
             self._hashes[student] = _UNREADABLE
             try:
-                prepared = self._prepared(student)
+                prepared = self._prepare(student)
             except Exception as error:  # one student's files must not keep the others from being graded
-                prepared = self._failed(student, error, self.sink.failed_before)
+                prepared = self._keep_failure(student, error, self.sink.has_failed_before)
             if isinstance(prepared, GradeResult):
                 self._early.append(prepared)
             elif len(prepared) > 1:
@@ -281,40 +287,40 @@ class Run:
             else:
                 yield from prepared
 
-    def _prepared(self, student: str) -> list[Submission] | GradeResult:
-        """Return what has to be run of a student, or the result where nothing has."""
+    def _prepare(self, student: str) -> list[Submission] | GradeResult:
+        """Return a student's submissions to run, or the result if none has to run."""
         course, manifest = self.judge.course, self.judge.manifest
         path = submitted_notebook(course, manifest.chapter, student)
-        companions = files_of(course, manifest.chapter, path)
+        companions = companions_of(course, manifest.chapter, path)
         digest = self._hashes[student] = submission_hash(path, companions.files)
         if not is_safe(student):
             return self.sink.keep(self.judge.unsafe_name(student, digest))
-        if stored := self.sink.stored(student, digest):
+        if stored := self.sink.reusable_result(student, digest):
             return stored
         if several := undecided_notebooks(path.parent, manifest.chapter):
             return [submission(f"{student}/{name}", path.with_name(name), manifest, companions)[0] for name in several]
         if not path.is_file():
-            return self.sink.keep(self.judge.without_notebook(student, digest))
+            return self.sink.keep(self.judge.missing_notebook(student, digest))
         prepared, self._texts[student] = submission(student, path, manifest, companions)
         return [prepared]
 
-    def _executed(self, execution: Execution) -> Outcome:
+    def _judge_execution(self, execution: Execution) -> Outcome:
         student = execution.student
         digest = self._hashes[student]
-        again = self.sink.failed_before(student, digest)
-        return self.judge.executed(execution, digest, self._texts[student], again=again)
+        again = self.sink.has_failed_before(student, digest)
+        return self.judge.judge_execution(execution, digest, self._texts[student], again=again)
 
-    def _recorded(self, student: str, judged: Callable[[], Outcome], again: _FailedBefore) -> GradeResult:
+    def _keep_outcome(self, student: str, judged: Callable[[], Outcome], again: _FailedBefore) -> GradeResult:
         try:
             return self.sink.keep(judged())
         except Exception as error:
-            return self._failed(student, error, again)
+            return self._keep_failure(student, error, again)
 
-    def _failed(self, student: str, error: Exception, again: _FailedBefore) -> GradeResult:
-        """Keep that a submission could not be graded; an error that concerns all submissions ends the run."""
-        if isinstance(error, CourseError) or explained_for_all(error) is not None:
+    def _keep_failure(self, student: str, error: Exception, again: _FailedBefore) -> GradeResult:
+        """Store a failed submission; an error that concerns all submissions is raised."""
+        if isinstance(error, CourseError) or explain_general_error(error) is not None:
             raise error
-        digest, failure = self._hashes[student], RecordError.of(error)
+        digest, failure = self._hashes[student], RecordError.from_exception(error)
         try:
             return self.sink.keep(self.judge.failure(student, digest, failure, again=again(student, digest)))
         except RecordError as unkept:

@@ -1,4 +1,4 @@
-"""Find the submissions of a chapter and hash what decides their grades."""
+"""Find a chapter's submissions, and hash the contents that decide their grades."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from autograder.errors import CourseError
 from autograder.grading.record.results import dumps_by_line
 from autograder.intake.downloads.choices import undecided_notebooks
 from autograder.intake.notebook.attached_files import CompanionFiles, companion_files
-from autograder.intake.notebook.intake import take_in
+from autograder.intake.notebook.intake import load_submission
 from autograder.intake.notebook.manifest import Manifest
 from autograder.intake.notebook.problem import add_problems
 
 
-def wanted_students(course: Course, chapter: str, students: Sequence[str] | None = None) -> list[str]:
-    """Return the selected students, in order.
+def select_students(course: Course, chapter: str, students: Sequence[str] | None = None) -> list[str]:
+    """Return the selected students, sorted; all who handed in by default.
 
     Args:
         chapter: the chapter's name.
@@ -46,38 +46,38 @@ def wanted_students(course: Course, chapter: str, students: Sequence[str] | None
 
 
 def submitted_students(course: Course, chapter: str) -> list[str]:
-    """Return the students who have handed in a chapter, in order."""
+    """Return the students who handed in a chapter, sorted."""
     return sorted(path.parent.name for path in course.folder("submitted").glob(f"*/{chapter}") if path.is_dir())
 
 
-def files_of(course: Course, chapter: str, notebook: Path) -> CompanionFiles:
-    """Return the files beside a submitted notebook; of two files with the same name the course's counts."""
+def companions_of(course: Course, chapter: str, notebook: Path) -> CompanionFiles:
+    """Return a submitted notebook's companion files; the course's files take precedence."""
     return companion_files([notebook.parent, course.folder("source", chapter=chapter)])
 
 
 def submission(name: str, path: Path, manifest: Manifest, companions: CompanionFiles) -> tuple[Submission, str]:
-    """Return what is run of a submitted file: all cells of the chapter, without outputs, and the files beside it; and the hash of its text.
+    """Build the submission to run from a submitted file, and return it with the hash of its text.
 
     Args:
         name: the student, or the student and the file where several notebooks are to be run.
     """
-    intake = take_in(path, manifest)
+    intake = load_submission(path, manifest)
     add_problems(intake.notebook, list(companions.problems))
     content = dumps_by_line(intake.notebook, "cells", sort_keys=True)
     return Submission(name, manifest.chapter, content, companions.files), text_hash(intake.notebook)
 
 
 def text_hash(notebook: Mapping[str, Any]) -> str:
-    """Hash the text of a notebook's cells, by which a grader that mixes up two submissions is noticed."""
+    """Hash the sources of a notebook's cells, to detect a grader that mixes up two submissions."""
     sources = ("".join(cell["source"]) for cell in notebook["cells"])
     return hashlib.sha256("\0".join(sources).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:
-    """Hash a submission: the notebook and the files beside it. A time stamp that comes later makes no other submission of it.
+    """Hash a submission: its notebook and companion files, without the time stamp.
 
     Args:
-        files: the files beside it, as :func:`files_of` has them.
+        files: the files beside it, as :func:`companions_of` has them.
     """
     digest = hashlib.sha256()
     if notebook.is_file():

@@ -1,1 +1,1 @@
-"""Take work in: downloads, the people who handed them in, and one untrusted notebook."""
+"""Import submissions: downloads, the students who handed them in, and untrusted notebooks."""

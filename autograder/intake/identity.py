@@ -1,4 +1,4 @@
-"""Tell who is who: class lists, worksheets and downloads name people by numbers, ids, addresses and names.
+"""Match identities: class lists, worksheets and downloads identify people by numbers, ids, addresses and names.
 
 The keys of two identities are compared in this order: the number on Canvas; ids, logins, institution's numbers and email addresses; a
 participant's number on Moodle; names; the number of an anonymous participant. Each step takes only what is unique on both sides; the rest
@@ -24,18 +24,18 @@ CANVAS, _INSTITUTION = "canvas", "institution"
 
 
 def on_moodle(chapter: str) -> str:
-    """Return where a participant of a chapter's assignment on Moodle has one number."""
+    """Return the scope of participant numbers in a chapter's Moodle assignment."""
     return f"moodle {chapter}"
 
 
 def platform_for(chapter: str) -> str:
-    """Return where a student hands in a chapter on one platform."""
+    """Return the scope of the platform on which a chapter is handed in."""
     return f"platform {chapter}"
 
 
 @dataclass(frozen=True)
 class Identity:
-    """The keys of a person. A person without a name is anonymous."""
+    """The keys that identify a person; without a name the person is anonymous."""
 
     numbers: Mapping[str, str] = field(default_factory=dict)  # by scope, in each of which a person has one number
     texts: frozenset[str] = frozenset()  # ids, logins, numbers of the institution and addresses, as they are compared
@@ -43,7 +43,7 @@ class Identity:
     names: frozenset[str] = frozenset()  # forms of the name, as they are compared
 
     def contradicts(self, other: Identity, *, by_name: bool = False) -> bool:
-        """Return whether two identities are different people's.
+        """Return whether two identities cannot belong to the same person.
 
         Args:
             by_name: whether nothing but the names agree. Then any other number is another person's.
@@ -53,12 +53,12 @@ class Identity:
         return any(self.numbers[scope].casefold() != other.numbers[scope].casefold() for scope in firm)
 
     def may_be_called(self, other: Identity) -> bool:
-        """Return whether the names of two identities allow that they are one person's."""
+        """Return whether the names of two identities may belong to the same person."""
         return not (self.names and other.names) or bool(self.names & other.names)
 
 
 def identity_of(student: Student) -> Identity:
-    """Return the identity of an entry of the roster, or of a line of a class list."""
+    """Return the identity of a roster entry or a class-list line."""
     numbers = {CANVAS: student.user, _INSTITUTION: student.number, "id": student.id if student.enrolled else ""}
     numbers |= {
         on_moodle(chapter): student.number_on_moodle(chapter) for chapter in {*student.participants, *student.uploads}
@@ -71,11 +71,11 @@ def identity_of(student: Student) -> Identity:
         {scope: number for scope, number in numbers.items() if number},
         frozenset(text.casefold() for text in (id_, student.login, student.number, student.email) if text),
         "" if student.blind else student.name,
-        frozenset() if student.blind else frozenset(_names(student)),
+        frozenset() if student.blind else frozenset(_possible_names(student)),
     )
 
 
-def _names(student: Student) -> Iterator[str]:
+def _possible_names(student: Student) -> Iterator[str]:
     for name in names_of(student):
         yield name
         # Where groups hand in one by one, Moodle writes ``Group-Full name``.
@@ -85,13 +85,13 @@ def _names(student: Student) -> Iterator[str]:
 def match(
     asking: Mapping[Key, Identity], people: Mapping[str, Identity], certain: Mapping[Key, str] | None = None
 ) -> tuple[dict[Key, str], dict[Key, list[str]]]:
-    """Return who of the people each identity is, and the candidates of those for whom it is open.
+    """Match each identity to a person; also return the candidates of undecided identities.
 
     Args:
         certain: the matches that are certain already.
     """
     matches, doubts = dict(certain or {}), dict[Key, list[str]]()
-    for keys in (_canvas, _texts, _participants, _spelling, _names_of, _numbers):
+    for keys in (_canvas_keys, _text_keys, _participant_keys, _spelling_keys, _name_keys, _number_keys):
         taken = frozenset(matches.values())
         free = {name: person for name, person in people.items() if name not in taken}
         candidates = _candidates({one: who for one, who in asking.items() if one not in matches}, free, keys)
@@ -114,36 +114,38 @@ def _candidates(asking: Mapping[Key, Identity], people: Mapping[str, Identity], 
     for name, person in people.items():
         for key in keys(person):
             by_key[key].add(name)
-    by_name = keys in (_spelling, _names_of)
+    by_name = keys in (_spelling_keys, _name_keys)
     matches = {}
     for one, who in asking.items():
         names = {name for key in keys(who) for name in by_key.get(key, ())}
         # A number in a download may be that of a team, whose members are others than the participant of this number.
-        names = {name for name in names if keys not in (_participants, _numbers) or who.may_be_called(people[name])}
+        names = {
+            name for name in names if keys not in (_participant_keys, _number_keys) or who.may_be_called(people[name])
+        }
         if fitting := sorted(name for name in names if not who.contradicts(people[name], by_name=by_name)):
             matches[one] = fitting
     return matches
 
 
-def _canvas(identity: Identity) -> Iterable[str]:
+def _canvas_keys(identity: Identity) -> Iterable[str]:
     return [identity.numbers[CANVAS]] if CANVAS in identity.numbers else []
 
 
-def _texts(identity: Identity) -> Iterable[str]:
+def _text_keys(identity: Identity) -> Iterable[str]:
     return identity.texts
 
 
-def _participants(identity: Identity) -> Iterable[str]:
-    return _numbers(identity) if identity.names else []
+def _participant_keys(identity: Identity) -> Iterable[str]:
+    return _number_keys(identity) if identity.names else []
 
 
-def _numbers(identity: Identity) -> Iterable[str]:
+def _number_keys(identity: Identity) -> Iterable[str]:
     return (f"{scope}: {number}" for scope, number in identity.numbers.items() if scope.startswith("moodle "))
 
 
-def _spelling(identity: Identity) -> Iterable[str]:
+def _spelling_keys(identity: Identity) -> Iterable[str]:
     return [identity.spelling] if identity.spelling else []
 
 
-def _names_of(identity: Identity) -> Iterable[str]:
+def _name_keys(identity: Identity) -> Iterable[str]:
     return identity.names

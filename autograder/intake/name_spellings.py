@@ -1,4 +1,4 @@
-"""Read names that an archive program has stored in an encoding that it does not mention.
+"""Decode names that an archive program stored without naming the encoding.
 
 A zip archive marks names in UTF-8 with a flag. A Mac's Finder writes UTF-8 without the flag and with accents as separate characters
 (NFD), and Windows writes the code page of the system. Python reads both as code page 437.
@@ -17,7 +17,7 @@ import unicodedata
 import zipfile
 from collections.abc import Iterable, Iterator
 
-from autograder.intake.roster import Student, folded_name, names_of
+from autograder.intake.roster import Student, fold_name, names_of
 
 _UTF_8_FLAG = 0x800
 # How Python reads a name without the flag, and how other programs unpack one.
@@ -30,45 +30,45 @@ _CODE_PAGES = (
 
 
 def member_name(member: zipfile.ZipInfo) -> str:
-    """Return the name of an archive's member: in UTF-8 wherever its bytes are UTF-8, composed (NFC), else as Python reads it."""
+    """Return an archive member's name, decoded as UTF-8 if possible and composed (NFC), else as Python reads it."""
     name = member.filename
     if not member.flag_bits & _UTF_8_FLAG and not name.isascii():
-        raw = _encoded(name, "cp437")
-        if (as_utf_8 := _decoded(raw, "utf-8")) is not None:
+        raw = _encode(name, "cp437")
+        if (as_utf_8 := _decode(raw, "utf-8")) is not None:
             name = as_utf_8
-        elif b"\\" in raw and (japanese := _decoded(raw, "cp932")) is not None and "\\" not in japanese:
+        elif b"\\" in raw and (japanese := _decode(raw, "cp932")) is not None and "\\" not in japanese:
             # The second byte of some Japanese characters is that of a backslash, which would split the path.
             name = japanese
     return unicodedata.normalize("NFC", name)
 
 
 def respellings(name: str) -> Iterator[str]:
-    """Yield what the bytes of a name spell in other encodings, the likeliest first."""
+    """Yield a name's bytes decoded in other encodings, the likeliest first."""
     if name.isascii():
         return
     for read_as in _READ_AS:
-        raw = _encoded(unicodedata.normalize("NFC", name), read_as)
+        raw = _encode(unicodedata.normalize("NFC", name), read_as)
         for encoding in _CODE_PAGES if raw else ():
-            text = _decoded(raw, encoding)
+            text = _decode(raw, encoding)
             if text is not None and text != name:
                 yield unicodedata.normalize("NFC", text)
 
 
 def listed_spelling(name: str, students: Iterable[Student]) -> str:
-    """Return the one spelling of a name that students of the class list have; empty if no name or more than one matches."""
+    """Return the respelling of a name that is on the class list; empty unless exactly one is."""
     listed = {text for student in students for text in names_of(student)}
-    spellings = {folded_name(text): text for text in respellings(name) if folded_name(text) in listed}
+    spellings = {fold_name(text): text for text in respellings(name) if fold_name(text) in listed}
     return next(iter(spellings.values())) if len(spellings) == 1 else ""
 
 
-def _encoded(text: str, encoding: str) -> bytes:
+def _encode(text: str, encoding: str) -> bytes:
     try:
         return text.encode(encoding)
     except UnicodeEncodeError:
         return b""
 
 
-def _decoded(raw: bytes, encoding: str) -> str | None:
+def _decode(raw: bytes, encoding: str) -> str | None:
     try:
         return raw.decode(encoding)
     except UnicodeDecodeError:

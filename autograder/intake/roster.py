@@ -1,4 +1,4 @@
-"""Keep the roster: ``course/students.json`` maps student ids to names and to the numbers of a learning platform.
+"""Keep the roster: ``course/students.json`` maps student ids to names and platform numbers.
 
 Submissions and the class list write to the same file, so that there is one answer to the question who somebody is.
 """
@@ -34,7 +34,7 @@ _DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE
 
 @dataclass(frozen=True)
 class Student:
-    """A student as submissions name them."""
+    """A student in the roster."""
 
     id: str  # the name of their folders; safe on every file system
     name: str = ""  # their name, or empty
@@ -71,11 +71,11 @@ class Student:
 
     @property
     def counts(self) -> bool:
-        """Whether the student is in averages, totals and exports: on the class list, and neither withdrawn nor ignored."""
+        """Whether the student counts in averages, totals and exports: listed, and neither withdrawn nor ignored."""
         return self.enrolled and not self.state
 
     def team_in(self, chapter: str) -> str | None:
-        """Return the group that the student hands in a chapter with, if that is settled.
+        """Return the group with which the student hands in a chapter, if it is fixed; else None.
 
         The work of a team that lies under the student's id stays the team's, in whatever group a later list has the student.
         """
@@ -85,11 +85,11 @@ class Student:
         return self.teams.get(chapter)
 
     def platform_of(self, chapter: str) -> str:
-        """Return the platform on which the student hands in a chapter; empty if none is known."""
+        """Return the platform on which the student hands in a chapter; empty if unknown."""
         return self.other_platforms.get(chapter, self.platform)
 
     def number_on_moodle(self, chapter: str) -> str:
-        """Return the student's number in a chapter's assignment on Moodle; empty if it is not known."""
+        """Return the student's number in a chapter's Moodle assignment; empty if unknown."""
         uploaded = self.uploads.get(chapter, "") if self.platform_of(chapter) == "moodle" else ""
         return self.participants.get(chapter) or (uploaded if uploaded.isdecimal() else "")
 
@@ -103,7 +103,7 @@ class Student:
 
 
 def safe_id(text: str) -> str:
-    """Return a student id made of a name: lower case, without accents, hyphens for everything that a path should not hold.
+    """Return a student id made from a name: lower case, without accents, hyphens for other unsafe characters.
 
     Returns:
         The id; empty if nothing is left of the text.
@@ -117,8 +117,8 @@ def safe_id(text: str) -> str:
     return f"student-{plain_id}" if _DEVICES.fullmatch(plain_id) else plain_id
 
 
-def folded_name(name: str) -> str:
-    """Return a name as it is compared: without case, the form of Unicode, needless blanks, and the signs that no file name may hold.
+def fold_name(name: str) -> str:
+    """Normalise a name for comparison: case, Unicode form, redundant blanks, and characters not allowed in file names.
 
     Moodle leaves these signs out of the names of folders, and writes blanks for underscores.
     """
@@ -127,53 +127,53 @@ def folded_name(name: str) -> str:
 
 
 def names_of(student: Student) -> set[str]:
-    """Return the forms of a student's name in downloads: as it is, or run together with the surname first, as Canvas writes it."""
+    """Return the forms of a student's name in downloads: as it is, and Canvas's form without blanks, surname first."""
     if not student.name:
         return set()
     first, last = student.first_and_last_name
-    return {folded_name(student.name), _letters(f"{last}{first}")}
+    return {fold_name(student.name), _letters(f"{last}{first}")}
 
 
 def is_called(student: Student, owner: str) -> bool:
-    """Return whether the owner of a submission bears a student's name."""
-    return bool({folded_name(owner), owner.casefold()} & names_of(student))
+    """Return whether the owner of a submission has the student's name."""
+    return bool({fold_name(owner), owner.casefold()} & names_of(student))
 
 
 def groups_of(student: Student) -> set[str]:
-    """Return a student's groups as they are compared: the cell as a whole, and its parts between commas, for Moodle lists several."""
-    return {folded_name(group) for group in (student.group, *student.group.split(",")) if group.strip()}
+    """Return a student's groups, normalised: the whole cell, and its comma-separated parts as Moodle lists them."""
+    return {fold_name(group) for group in (student.group, *student.group.split(",")) if group.strip()}
 
 
 def hand_in_groups(roster: Mapping[str, Student], chapter: str) -> dict[str, str]:
-    """Return the group that each student hands in a chapter with, as it is compared; empty for none.
+    """Return the group with which each student hands in a chapter, normalised; empty without one.
 
     It is the chapter's own, from its worksheet or its first collection. Else it is the smallest of the student's groups: Moodle lists
     teams and tutorials in one cell.
     """
-    groups = {name: [folded_name(group) for group in student.group.split(",")] for name, student in roster.items()}
+    groups = {name: [fold_name(group) for group in student.group.split(",")] for name, student in roster.items()}
     sizes = Counter(group for name, student in roster.items() if student.counts for group in {*groups[name]})
     teams = {name: student.team_in(chapter) for name, student in roster.items()}
     return {
-        name: min(groups[name], key=lambda group: (sizes[group], group)) if team is None else folded_name(team)
+        name: min(groups[name], key=lambda group: (sizes[group], group)) if team is None else fold_name(team)
         for name, team in teams.items()
     }
 
 
 def team_members(roster: Mapping[str, Student], owner: str, chapter: str) -> list[str]:
-    """Return the members of the team that the owner of a submission is, the one who has its work first; empty if it is no team.
+    """Return the members of the team that owns a submission, its holder first; empty if the owner is no team.
 
     Args:
         roster: the students that the course knows.
         owner: the name in a download of Moodle's.
     """
-    name = folded_name(owner)
+    name = fold_name(owner)
     students = [student for student in roster.values() if student.enrolled]
     if any(name in names_of(student) for student in students):
         return []
     members = [
         student
         for student in students
-        if name in (groups_of(student) if (team := student.team_in(chapter)) is None else {folded_name(team)})
+        if name in (groups_of(student) if (team := student.team_in(chapter)) is None else {fold_name(team)})
     ]
     return [student.id for student in sorted(members, key=lambda one: (chapter not in one.uploads, one.id))]
 
@@ -183,17 +183,17 @@ def _letters(name: str) -> str:
 
 
 def is_safe(student: str) -> bool:
-    """Return whether an id may be the name of a folder and an id in nbgrader."""
+    """Return whether an id is valid as a folder name and as an id in nbgrader."""
     return _SAFE.fullmatch(student) is not None and ".." not in student and not _DEVICES.fullmatch(student)
 
 
 def roster_path(course: Course) -> Path:
-    """Return where the course keeps who is who."""
+    """Return the path of the roster file."""
     return course.root / "students.json"
 
 
 def read_roster(course: Course) -> dict[str, Student]:
-    """Return the students that are known, by id.
+    """Read the roster: students by id.
 
     Raises:
         CourseError: if the file is there and cannot be read: it may hold what somebody wrote by hand.
@@ -203,7 +203,7 @@ def read_roster(course: Course) -> dict[str, Student]:
         return {}
     try:
         entries: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-        return {student: _student(student, entry) for student, entry in entries.items()}
+        return {student: _student_from_entry(student, entry) for student, entry in entries.items()}
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise CourseError(
             f"the list of students cannot be read ({error})",
@@ -213,37 +213,37 @@ def read_roster(course: Course) -> dict[str, Student]:
 
 
 def write_roster(course: Course, roster: Mapping[str, Student]) -> None:
-    """Write who is who, ordered by id. A reader never sees half a file."""
-    entries = {student: _entry(roster[student]) for student in sorted(roster)}
+    """Write the roster atomically, ordered by id."""
+    entries = {student: _entry_data(roster[student]) for student in sorted(roster)}
     write_atomically(roster_path(course), (json.dumps(entries, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def _student(student: str, entry: Mapping[str, Any]) -> Student:
+def _student_from_entry(student: str, entry: Mapping[str, Any]) -> Student:
     lists = {name: tuple(entry.get(name, ())) for name in ("excused", "drafts")}
     return Student(id=student, **{**entry, **lists})
 
 
-def _entry(student: Student) -> dict[str, Any]:
-    """Return a student's entry in the file, without empty fields that only a class list fills."""
+def _entry_data(student: Student) -> dict[str, Any]:
+    """Return a student's entry for the file, without empty optional fields."""
     entry = asdict(student)
     del entry["id"]
     return {name: value for name, value in entry.items() if value or name in _ALWAYS}
 
 
 def known_students(course: Course) -> frozenset[str]:
-    """Return the ids of the students that a course knows, from its list or from submissions, and the ids that listed names would make."""
+    """Return the ids of the students in the roster and in submissions, and ids made from listed names."""
     roster = read_roster(course)
     names = (safe_id(student.name) for student in roster.values() if student.enrolled and student.name)
     return frozenset([*roster, *names, *submitted_folders(course)])
 
 
 def submitted_folders(course: Course) -> frozenset[str]:
-    """Return the names of the students' folders in ``submitted/``."""
+    """Return the names of the student folders in ``submitted/``."""
     return frozenset(path.name for path in course.folder("submitted").glob("*/") if path.is_dir())
 
 
-def merged(roster: Mapping[str, Student], collected: Sequence[Student]) -> dict[str, Student]:
-    """Return a roster, updated with the students of a collection; other fields stay."""
+def merge_collected(roster: Mapping[str, Student], collected: Sequence[Student]) -> dict[str, Student]:
+    """Return a roster updated with the students of a collection; other fields stay."""
     everyone = dict(roster)
     for student in collected:
         entry = everyone.get(student.id, Student(student.id))
@@ -269,7 +269,7 @@ def merged(roster: Mapping[str, Student], collected: Sequence[Student]) -> dict[
 
 
 def gradebook_names(course: Course, students: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return what nbgrader's gradebook can show of some students: first and last name, email address and the platform's number."""
+    """Return the gradebook fields of some students: names, email address and the platform's number."""
     roster = read_roster(course)
     names = {}
     for student in (roster[name] for name in students if name in roster):

@@ -1,1 +1,1 @@
-"""Mark code and written answers by hand: group or order them, write points and comments, undo, and show the class live."""
+"""Mark code and written answers by hand: group answers, write points and comments, undo marks, show progress live."""

@@ -1,4 +1,4 @@
-"""Render answers for the marking page in a process with a limit: an answer that exceeds it is shown as it was written."""
+"""Render answers for the marking page in a process with time limits; slow answers are shown as plain text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from autograder.grading.feedback.markup import markdown_answer
 from autograder.limited_process import FailedCallError, LimitedProcess
-from autograder.marking.code_text import CodeView, code_views, diff_lines
+from autograder.marking.code_text import CodeView, diff_lines, view_group_code
 
 # Processor time that one answer may take.
 ANSWER_SECONDS = 2.0
@@ -19,47 +19,47 @@ NOTE = '<p class="note">This answer is shown as it was written: to render it too
 
 
 class AnswerTexts:
-    """Renders answers, each within its limit.
+    """Renders answers as HTML, each within a time limit.
 
     Args:
         report: called with a message for each answer that is shown as it was written.
     """
 
     def __init__(self, report: Callable[[str], None] = lambda message: None) -> None:
-        self._process = LimitedProcess(code_views.__module__)
+        self._process = LimitedProcess(view_group_code.__module__)
         self._report = report
         self._slow: set[str] = set()
         self._failures = 0
 
     def begin_page(self) -> None:
-        """Begin a page: its answers have a limit together."""
+        """Reset the failure count, which limits the slow answers per page."""
         self._failures = 0
 
     def answer(self, question: str, text: str, attachments: Any) -> str:
-        """Return an answer in words as HTML.
+        """Return a written answer as HTML, or as plain text with a note if it renders too slowly.
 
         Args:
             question: the question's name.
             text: the answer, Markdown.
             attachments: its cell's attachments.
         """
-        shown = self._call(question, markdown_answer, text, attachments)
+        shown = self._call_within_limits(question, markdown_answer, text, attachments)
         return NOTE + markdown_answer(text, plain=True) if shown is None else str(shown)
 
     def code(self, exercise: str, source: str, others: list[str], reference: str) -> CodeView:
-        """Return a group's code as HTML: see :func:`autograder.marking.code_text.code_views`."""
-        shown = self._call(exercise, code_views, source, others, reference)
+        """Return a group's code as HTML: see :func:`autograder.marking.code_text.view_group_code`."""
+        shown = self._call_within_limits(exercise, view_group_code, source, others, reference)
         if shown is not None:
             return CodeView(*shown)
-        view = code_views(source, others, reference, plain=True)
+        view = view_group_code(source, others, reference, plain=True)
         return view._replace(code=NOTE + view.code)
 
     def difference(self, exercise: str, before: str, after: str) -> list[str]:
-        """Return the lines of a difference; none if it takes too long."""
-        return self._call(exercise, diff_lines, before, after) or []
+        """Return the lines of a unified diff; empty if the comparison takes too long."""
+        return self._call_within_limits(exercise, diff_lines, before, after) or []
 
-    def _call(self, question: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what a function makes of an answer; None if it exceeds a limit."""
+    def _call_within_limits(self, question: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function in the limited process and return its result; None if it exceeds a limit."""
         key = hashlib.sha256(json.dumps([function.__qualname__, *arguments]).encode()).hexdigest()
         if key in self._slow or self._failures >= _MOST_FAILURES:
             return None

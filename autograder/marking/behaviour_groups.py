@@ -34,7 +34,7 @@ class CodeAnswer:
 
     @property
     def lost_points(self) -> float:
-        """The points that the check did not give."""
+        """The points that the check deducted."""
         return max(0.0, self.max_score - self.score)
 
 
@@ -50,7 +50,7 @@ class BehaviourGroup:
 
     @property
     def diagnosis(self) -> str | None:
-        """The diagnosis that the members were told; None if they were told none."""
+        """The diagnosis that the members' feedback gives; None without a known mistake."""
         return self.members[0].diagnosis
 
 
@@ -62,8 +62,8 @@ def group_answers(answers: Sequence[CodeAnswer]) -> list[BehaviourGroup]:
     buckets: defaultdict[tuple[str, ...], list[CodeAnswer]] = defaultdict(list)
     for answer in answers:
         buckets[_exact_key(answer)].append(answer)
-    groups = [_group(key, members) for key, bucket in buckets.items() for members in _clusters(bucket)]
-    return _equal_diagnoses_together(groups)
+    groups = [_build_group(key, members) for key, bucket in buckets.items() for members in _cluster_by_values(bucket)]
+    return _sort_by_diagnosis(groups)
 
 
 def _exact_key(answer: CodeAnswer) -> tuple[str, ...]:
@@ -78,14 +78,16 @@ def _exact_key(answer: CodeAnswer) -> tuple[str, ...]:
     return (answer.exercise, signature.sheet, signature.structure, signature.kinds, diagnosis, *answer.failed_rows)
 
 
-def _clusters(bucket: Iterable[CodeAnswer]) -> list[list[CodeAnswer]]:
-    """Return a bucket's answers, each with the first leader whose values it shares.
+def _cluster_by_values(bucket: Iterable[CodeAnswer]) -> list[list[CodeAnswer]]:
+    """Cluster a bucket's answers: each joins the first cluster whose leader has the same values within the tolerances.
+
+    Answers are sorted by their values, not by student, so that the groups depend only on what the code returned.
 
     The order is that of the values, not that of the students, so that the groups depend on nothing but what was returned.
     """
     clusters: list[list[CodeAnswer]] = []
-    for answer in sorted(bucket, key=lambda answer: (_values(answer), answer.student)):
-        near = (cluster for cluster in clusters if _alike(cluster[0].signature, answer.signature))
+    for answer in sorted(bucket, key=lambda answer: (_signature_values(answer), answer.student)):
+        near = (cluster for cluster in clusters if _values_agree(cluster[0].signature, answer.signature))
         cluster = next(near, None)
         if cluster is None:
             clusters.append([answer])
@@ -94,20 +96,20 @@ def _clusters(bucket: Iterable[CodeAnswer]) -> list[list[CodeAnswer]]:
     return clusters
 
 
-def _values(answer: CodeAnswer) -> tuple[float, ...]:
+def _signature_values(answer: CodeAnswer) -> tuple[float, ...]:
     return answer.signature.values if answer.signature is not None else ()
 
 
-def _alike(leader: Signature | None, other: Signature | None) -> bool:
-    """Whether the values of two signatures of equal sheet and structure agree within their tolerances."""
+def _values_agree(leader: Signature | None, other: Signature | None) -> bool:
+    """Return whether the values of two signatures of equal sheet and structure agree within their tolerances."""
     if leader is None or other is None:
         return leader is other
     triples = zip(leader.kinds, leader.values, other.values, strict=True)
     return all(abs(one - two) <= TOLERANCES.get(kind, 0.0) for kind, one, two in triples)
 
 
-def _group(key: tuple[str, ...], cluster: Sequence[CodeAnswer]) -> BehaviourGroup:
-    leader = [repr(value) for value in _values(cluster[0])]
+def _build_group(key: tuple[str, ...], cluster: Sequence[CodeAnswer]) -> BehaviourGroup:
+    leader = [repr(value) for value in _signature_values(cluster[0])]
     members = tuple(sorted(cluster, key=lambda answer: answer.student))
     causes = {answer.cause for answer in members}
     return BehaviourGroup(
@@ -115,12 +117,12 @@ def _group(key: tuple[str, ...], cluster: Sequence[CodeAnswer]) -> BehaviourGrou
         members=members,
         lost_points=round(sum(answer.lost_points for answer in members), 6),
         follows_from=causes.pop() if len(causes) == 1 else "",
-        representatives=representatives(members),
+        representatives=pick_representatives(members),
     )
 
 
-def representatives(members: Sequence[CodeAnswer]) -> tuple[CodeAnswer, ...]:
-    """Return up to three members whose texts differ, the most frequent text first."""
+def pick_representatives(members: Sequence[CodeAnswer]) -> tuple[CodeAnswer, ...]:
+    """Return up to three members with different code, the most frequent code first."""
     by_text: dict[str, list[CodeAnswer]] = {}
     for answer in members:
         by_text.setdefault("".join(answer.source.split()), []).append(answer)
@@ -128,7 +130,7 @@ def representatives(members: Sequence[CodeAnswer]) -> tuple[CodeAnswer, ...]:
     return tuple(same[0] for same in most_frequent[:_REPRESENTATIVES])
 
 
-def _equal_diagnoses_together(groups: Iterable[BehaviourGroup]) -> list[BehaviourGroup]:
+def _sort_by_diagnosis(groups: Iterable[BehaviourGroup]) -> list[BehaviourGroup]:
     by_points = sorted(groups, key=lambda group: (-group.lost_points, group.key))
     first: dict[str, int] = {}
     for position, group in enumerate(by_points):

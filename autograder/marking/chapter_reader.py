@@ -1,4 +1,4 @@
-"""Read a chapter's questions, with what students answered and what the gradebook holds about each answer."""
+"""Read a chapter's exercises and questions with the students' answers and their gradebook entries."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from nbgrader.api import Gradebook
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
 from autograder.intake.notebook.manifest import Manifest, SourceCell, released_manifest
-from autograder.marking.behaviour_groups import BehaviourGroup, CodeAnswer, representatives
+from autograder.marking.behaviour_groups import BehaviourGroup, CodeAnswer, pick_representatives
 from autograder.marking.graded_code import GradedCode
-from autograder.marking.graded_notebooks import GradedNotebooks, folded, source_text
+from autograder.marking.graded_notebooks import GradedNotebooks, fold_text, source_text
 from autograder.marking.questions import Answer, MarkRows, Question, read_marks
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)$", re.MULTILINE)
@@ -28,7 +28,7 @@ WAITING = "These answers changed after a person gave them points, or grading the
 
 
 class ChapterReader:
-    """Reads a chapter's questions. Files are read again when they have changed, the gradebook every time."""
+    """Reads a chapter's exercises and questions. Changed files are read again, and the gradebook is read every time."""
 
     def __init__(self, course: Course, chapter: str) -> None:
         self.course, self.chapter = course, chapter
@@ -37,8 +37,8 @@ class ChapterReader:
         self._fingerprint: object = None
 
     def graded_code(self) -> GradedCode:
-        """Return what grading has left in the course folder by now."""
-        fingerprint = frozenset(_stats(self.course, self.chapter))
+        """Return the chapter's current code answers and results, reading them again if their files have changed."""
+        fingerprint = frozenset(_file_versions(self.course, self.chapter))
         if fingerprint != self._fingerprint:
             self._code = GradedCode(self.course, self.chapter, self._notebooks)
             self._fingerprint = fingerprint
@@ -49,7 +49,7 @@ class ChapterReader:
         return self._exercises(released_manifest(self.course, self.chapter))
 
     def questions(self) -> list[Question]:
-        """Return the exercises that lost points, and then the questions in words."""
+        """Return the exercises that lost points, followed by the questions that are answered in words."""
         with open_gradebook(self.course) as gradebook:
             return [one for one in self._questions(gradebook) if one.answers or not one.is_code]
 
@@ -65,14 +65,17 @@ class ChapterReader:
 
     def _questions(self, gradebook: Gradebook, name: str = "") -> list[Question]:
         manifest = released_manifest(self.course, self.chapter, gradebook)
-        in_words = [_in_words(manifest, cell) for cell in manifest.cells if cell.is_answer]
+        in_words = [_text_question(manifest, cell) for cell in manifest.cells if cell.is_answer]
         questions = [one for one in (*self._exercises(manifest), *in_words) if name in ("", one.name)]
         cells = {cell for one in questions for cell in (one.name, one.graded_cell)}
         marks = read_marks(gradebook, self.course, self.chapter, cells)
-        return [self._with_code(one, marks) if one.is_code else self._with_words(one, marks) for one in questions]
+        return [
+            self._add_code_answers(one, marks) if one.is_code else self._add_text_answers(one, marks)
+            for one in questions
+        ]
 
     def _exercises(self, manifest: Manifest) -> list[Question]:
-        in_source = _in_source(self.course.folder("source", ".", self.chapter) / f"{self.chapter}.ipynb")
+        in_source = _read_source_texts(self.course.folder("source", ".", self.chapter) / f"{self.chapter}.ipynb")
         return [
             Question(cell.name, title, prompt, test.points, is_code=True, stub=cell.source, reference=reference)
             for cell in manifest.cells
@@ -80,7 +83,7 @@ class ChapterReader:
             for title, prompt, reference in [in_source.get(cell.name, (cell.name, "", ""))]
         ]
 
-    def _with_words(self, question: Question, marks: MarkRows) -> Question:
+    def _add_text_answers(self, question: Question, marks: MarkRows) -> Question:
         cells = {student: self._notebooks.cells(student).get(question.name) for student in marks.students(question)}
         answers = [
             marks.answer(question, student, source_text(cell), cell.get("attachments"))
@@ -96,7 +99,7 @@ class ChapterReader:
             unreadable=tuple(student for student, cell in cells.items() if cell is None),
         )
 
-    def _with_code(self, question: Question, marks: MarkRows) -> Question:
+    def _add_code_answers(self, question: Question, marks: MarkRows) -> Question:
         code = self.graded_code()
         groups = code.groups(question.name, question.stub)
         listed = {member.student: member for group in groups for member in group.members}
@@ -116,13 +119,13 @@ class ChapterReader:
             question,
             # A submission may have a result before its grade is recorded; it is shown from then on.
             answers=tuple(answer for answer in answers if answer.code is not None),
-            blanks=len(code.blank(question.name, question.stub)),
+            blanks=len(code.blank_students(question.name, question.stub)),
             others=tuple(answer for answer in answers if answer.code is None),
             groups=tuple(group for group in groups if any(member.student in students for member in group.members)),
         )
 
     def _waiting_group(self, question: Question, code: GradedCode, students: list[str]) -> BehaviourGroup:
-        """Return the answers that wait for marking despite full points, because an earlier version was marked."""
+        """Return the group of answers that wait for marking despite full points: an earlier version was marked."""
         outcomes = code.outcomes(question.name)
         members = []
         for student in students:
@@ -130,10 +133,10 @@ class ChapterReader:
             cell = self._notebooks.cells(student).get(question.name)
             source = source_text(cell) if cell else ""
             members.append(CodeAnswer(student, question.name, score, question.points, (), WAITING, None, source, None))
-        return BehaviourGroup("waiting", tuple(members), 0.0, "", representatives(members))
+        return BehaviourGroup("waiting", tuple(members), 0.0, "", pick_representatives(members))
 
 
-def _in_words(manifest: Manifest, cell: SourceCell) -> Question:
+def _text_question(manifest: Manifest, cell: SourceCell) -> Question:
     prompt_cell = manifest.by_name.get(f"prompt_{cell.name.removeprefix('question_')}")
     prompt = prompt_cell.source if prompt_cell else ""
     heading = _HEADING.search(prompt)
@@ -144,11 +147,11 @@ def _in_words(manifest: Manifest, cell: SourceCell) -> Question:
 def _is_blank(answer: Answer, question: Question) -> bool:
     # A person who gave points to a blank answer wants to see it again; nbgrader waits for nobody else.
     untouched = answer.state.points is None and not answer.attachments
-    return untouched and folded(answer.text) in ("", folded(question.stub))
+    return untouched and fold_text(answer.text) in ("", fold_text(question.stub))
 
 
-def _in_source(notebook: Path) -> dict[str, tuple[str, str, str]]:
-    """Return title, prompt and solution of each exercise in a source notebook, by name; none of a notebook that cannot be read."""
+def _read_source_texts(notebook: Path) -> dict[str, tuple[str, str, str]]:
+    """Return each exercise's title, prompt and solution in a source notebook, by name; empty if it cannot be read."""
     texts: dict[str, tuple[str, str, str]] = {}
     title, prompt = "", ""
     try:
@@ -170,8 +173,8 @@ def _in_source(notebook: Path) -> dict[str, tuple[str, str, str]]:
     return texts
 
 
-def _stats(course: Course, chapter: str) -> Iterator[tuple[str, int, int]]:
-    """Yield path, size and time of change of every file that code answers are read from."""
+def _file_versions(course: Course, chapter: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the path, size and modification time of every file that code answers are read from."""
     patterns = (
         f"results/{chapter}/*.json",
         f"journal/behaviour/{chapter}/*.json",

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from autograder.grading.feedback.markup import plain_html, python
+from autograder.grading.feedback.markup import plain_html, python_html
 
 _LONGEST_LINE, _MOST_LINES, _MOST_CHARACTERS = 400, 400, 20_000
 _INVISIBLE = re.compile(
@@ -29,13 +29,13 @@ _INVISIBLE = re.compile(
 _CLASSES = {"+": "added", "-": "removed", "@": "position"}
 
 
-def visible(text: str) -> str:
-    """Return a text in which characters that cannot be seen stand as their numbers."""
+def escape_invisible(text: str) -> str:
+    """Replace characters that cannot be seen by their escaped code points."""
     return _INVISIBLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text.replace("\r\n", "\n"))
 
 
 def shortened_lines(text: str) -> list[str]:
-    """Return a text's lines as a page shows them: visible characters only, long lines and long texts truncated."""
+    """Split a text into lines for a page: escape invisible characters, and truncate long lines and long texts."""
     lines = []
     rest = _MOST_CHARACTERS
     every = text.replace("\r\n", "\n").rstrip("\n").split("\n")
@@ -44,7 +44,7 @@ def shortened_lines(text: str) -> list[str]:
             break
         cut = line[: min(rest, _LONGEST_LINE)]
         end = f" … ({len(line):,} characters)" if len(cut) < len(line) else ""
-        lines.append(visible(cut) + end)
+        lines.append(escape_invisible(cut) + end)
         rest -= len(cut)
     if len(lines) < len(every):
         lines.append(f"… ({len(every):,} lines)")
@@ -59,8 +59,8 @@ class CodeView(NamedTuple):
     reference: str  # how the first differs from the reference solution; empty if it does not
 
 
-def code_views(source: str, others: Sequence[str], reference: str, *, plain: bool = False) -> CodeView:
-    """Return the code of a group.
+def view_group_code(source: str, others: Sequence[str], reference: str, *, plain: bool = False) -> CodeView:
+    """Return a group's code, and its differences from the other members and the reference, as HTML.
 
     Args:
         source: the first member's code.
@@ -75,22 +75,22 @@ def code_views(source: str, others: Sequence[str], reference: str, *, plain: boo
 
 
 def code_html(source: str) -> str:
-    """Return code as HTML, its words marked by Pygments' short class names."""
-    return python("\n".join(shortened_lines(source)))
+    """Return code as HTML, highlighted with Pygments' short class names."""
+    return python_html("\n".join(shortened_lines(source)))
 
 
 def diff_lines(before: str, after: str) -> list[str]:
-    """Return the lines of a unified difference without its head; none if the texts are equal."""
+    """Return the lines of a unified diff without its header; empty if the texts are equal."""
     first, second = shortened_lines(before), shortened_lines(after)
     return list(difflib.unified_diff(first, second, lineterm=""))[2:]
 
 
 def diff_html(before: str, after: str) -> str:
     """Return the diff of two texts as HTML; empty if they are equal."""
-    return "\n".join(_marked(diff_lines(before, after)))
+    return "\n".join(_highlight_diff(diff_lines(before, after)))
 
 
-def _marked(lines: list[str]) -> Iterator[str]:
+def _highlight_diff(lines: list[str]) -> Iterator[str]:
     for line in lines:
         escaped = html.escape(line)
         kind = _CLASSES.get(line[:1])

@@ -14,7 +14,7 @@ _KEPT = ("source", "attachments")
 
 
 class GradedNotebooks:
-    """The cells of a chapter's graded notebooks; a file is read again only after it has changed.
+    """The cells of a chapter's graded notebooks. A file is read again only if it has changed.
 
     Args:
         course: the course.
@@ -26,7 +26,7 @@ class GradedNotebooks:
         self._read: dict[str, tuple[tuple[int, int], dict[str, Mapping[str, Any]]]] = {}
 
     def cells(self, student: str) -> Mapping[str, Mapping[str, Any]]:
-        """Return the named cells of a student's graded notebook, without their outputs; none if it cannot be read."""
+        """Return the named cells of a student's graded notebook, without their outputs; empty if it cannot be read."""
         path = self._course.folder("autograded", student, self._chapter) / f"{self._chapter}.ipynb"
         try:
             status = path.stat()
@@ -39,7 +39,7 @@ class GradedNotebooks:
 
 
 def named_cells(path: Path) -> dict[str, Mapping[str, Any]]:
-    """Return what answers are read from in a notebook's cells, by grade id; none if it cannot be read."""
+    """Return the sources and attachments of a notebook's nbgrader cells, by grade id; empty if it cannot be read."""
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         named = {cell["metadata"]["nbgrader"]["grade_id"]: cell for cell in cells if "nbgrader" in cell["metadata"]}
@@ -49,10 +49,10 @@ def named_cells(path: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def source_text(cell: Mapping[str, Any]) -> str:
-    """Return a cell's source, which a notebook holds as one string or as lines."""
+    """Return a cell's source as one string; a notebook stores it as a string or as lines."""
     return cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
 
 
-def folded(text: str) -> str:
-    """Return a text with its case folded and every run of white space as one space: equal results count as identical answers."""
+def fold_text(text: str) -> str:
+    """Casefold a text and collapse white space, so that answers that differ only in these compare as equal."""
     return " ".join(text.casefold().split())

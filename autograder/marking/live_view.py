@@ -32,7 +32,7 @@ _PAUSE, _PAUSE_PER_READING = 2.0, 4.0
 
 
 class LiveApplication(LocalApplication):
-    """The live view's handlers. None of them writes.
+    """The application of the live view; its handlers only read.
 
     Args:
         reader: reads the chapter; it may be shared with the marking page.
@@ -49,7 +49,7 @@ class LiveApplication(LocalApplication):
         super().__init__(reader.chapter, [("/", LivePageHandler), ("/state", StateHandler)])
 
     def state(self, shown: Mapping[str, int]) -> dict[str, Any]:
-        """Return what the page shows now.
+        """Return the page's current state, with results read again after a pause.
 
         Args:
             shown: how many groups of each exercise the lecturer has revealed.
@@ -78,10 +78,10 @@ class LivePageHandler(LiveHandler):
 
 
 class StateHandler(LiveHandler):
-    """Sends what the page shows."""
+    """Sends the page's state as JSON."""
 
     def get(self) -> None:
-        """Send bars, rows and the revealed groups."""
+        """Send each exercise's bar, failed rows and revealed groups."""
         try:
             shown = json.loads(self.get_query_argument("shown", "{}"))
         except ValueError:
@@ -92,43 +92,45 @@ class StateHandler(LiveHandler):
 
 
 def live_state(exercises: Sequence[Question], code: GradedCode, shown: Mapping[str, int]) -> dict[str, Any]:
-    """Return what the live view shows, ready for JSON.
+    """Return the state of the live view, ready for JSON.
 
     Args:
         exercises: the chapter's exercises.
         code: what grading has left by now.
         shown: how many groups of each exercise the lecturer has revealed.
     """
-    questions = [_question(exercise, code, shown.get(exercise.name, 0)) for exercise in exercises]
+    questions = [_exercise_data(exercise, code, shown.get(exercise.name, 0)) for exercise in exercises]
     graded = sum(result.status == "graded" for result in code.results)
     return {"graded": graded if graded >= SMALLEST_COUNT else None, "questions": questions}
 
 
-def _question(exercise: Question, code: GradedCode, shown: int) -> dict[str, Any]:
-    blank, outcomes = code.blank(exercise.name, exercise.stub), code.outcomes(exercise.name)
+def _exercise_data(exercise: Question, code: GradedCode, shown: int) -> dict[str, Any]:
+    blank, outcomes = code.blank_students(exercise.name, exercise.stub), code.outcomes(exercise.name)
     written = {student: part for student, part in outcomes.items() if student not in blank}
     # The page says how many are graded: what the bar lacks is how many left the stub, which must not be one or two.
-    counts = Counter(_kind(part) for part in (written if len(blank) >= SMALLEST_COUNT else outcomes).values())
+    counts = Counter(_score_class(part) for part in (written if len(blank) >= SMALLEST_COUNT else outcomes).values())
     verdicts = {student: part.verdict for student, part in written.items() if part.verdict is not None}
     groups = [group for group in code.groups(exercise.name, exercise.stub) if len(group.members) >= SMALLEST_COUNT]
     return {
         "name": exercise.name,
         "title": exercise.title,
-        "bar": bar(counts),
-        "rows": _rows(verdicts) if shown else [],
-        "groups": [_group(group, verdicts) for group in groups[:shown]],
+        "bar": bar_parts(counts),
+        "rows": _failed_row_counts(verdicts) if shown else [],
+        "groups": [_group_data(group, verdicts) for group in groups[:shown]],
         "hidden_groups": max(0, len(groups) - shown),
     }
 
 
-def _kind(part: ExerciseResult) -> str:
+def _score_class(part: ExerciseResult) -> str:
     if part.score >= part.max_score:
         return "all"
     return "some" if part.score > 0 else "no"
 
 
-def bar(counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Return the parts of a question's bar; parts of fewer than three join a neighbour, and are not told from it.
+def bar_parts(counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return the parts of an exercise's bar, with parts of fewer than three students merged into a neighbour.
+
+    Leaving a small part out would reveal its size, because the other parts would show what is missing.
 
     Were a small part left out, the rest would tell its size.
     """
@@ -144,13 +146,13 @@ def bar(counts: Mapping[str, int]) -> list[dict[str, Any]]:
     return [{"name": name, "count": count} for name, count in parts if count >= SMALLEST_COUNT]
 
 
-def _rows(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
+def _failed_row_counts(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
     failed = Counter(title for verdict in verdicts.values() for title in visible_failed_rows(verdict))
     return [{"title": title, "count": count} for title, count in failed.most_common() if count >= SMALLEST_COUNT]
 
 
 def visible_failed_rows(verdict: Verdict) -> Iterator[str]:
-    """Yield the titles of the rows that failed on the questions that students have."""
+    """Yield the titles of the rows that failed on visible test cases."""
     yield from dict.fromkeys(
         finding.title for finding in verdict.findings if not finding.passed and not _is_hidden(finding)
     )
@@ -160,7 +162,7 @@ def _is_hidden(finding: Finding) -> bool:
     return WRONG in finding.message or FORBIDDEN in finding.message
 
 
-def _group(group: BehaviourGroup, verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
+def _group_data(group: BehaviourGroup, verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
     of_members = [verdicts[member.student] for member in group.members if member.student in verdicts]
     first = of_members[0] if of_members else None
     # Only what all members share: less would tell what one of them did.

@@ -1,4 +1,4 @@
-"""Serve pages to one browser on this machine: a token becomes a cookie, and other hosts, origins and programs are refused."""
+"""Serve pages to one browser on this machine: a token becomes a cookie; other hosts, origins and programs get 403."""
 
 from __future__ import annotations
 
@@ -79,19 +79,19 @@ class LocalApplication(Application):
 
 
 class LocalHandler(RequestHandler):
-    """A handler that answers only this browser: the right Host, the session's cookie, no foreign origin."""
+    """A handler that answers only this browser: it requires the right Host, the session's cookie, no other origin."""
 
     application: LocalApplication
     needs_session = True
 
     def set_default_headers(self) -> None:
-        """Forbid everything that the page does not need."""
+        """Set headers that forbid everything the page does not need."""
         self.clear_header("Server")
         for name, value in _HEADERS.items():
             self.set_header(name, value)
 
     def prepare(self) -> Awaitable[None] | None:
-        """Refuse requests of other sites and of other programs."""
+        """Refuse requests from other sites and from other programs."""
         if self.request.host not in self.application.hosts:
             raise HTTPError(403, reason="Wrong host")
         origin = self.request.headers.get("Origin")
@@ -103,14 +103,14 @@ class LocalHandler(RequestHandler):
         return None
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Say what is wrong, without a traceback."""
+        """Send the error message as JSON, without a traceback."""
         error = kwargs.get("exc_info", (None, None, None))[1]
         message = str(error) if isinstance(error, CourseError) else self._reason
         self.set_header("Content-Type", "application/json")
         self.finish({"error": message})
 
     def show(self, template: str, **values: Any) -> None:
-        """Render a template with what all of them use."""
+        """Render a template with the values that all templates use."""
         shared = {"chapter": self.application.chapter, "points_text": points_text, "markdown": markdown}
         self.render(template, **shared, **values)
 
@@ -126,10 +126,10 @@ class LocalHandler(RequestHandler):
 
 
 class MissingHandler(LocalHandler):
-    """Answers for every other address."""
+    """Answers unknown addresses with an error."""
 
     def prepare(self) -> None:
-        """Refuse."""
+        """Refuse the request with status 404."""
         super().prepare()
         raise HTTPError(404)
 
@@ -140,7 +140,7 @@ class OpenHandler(LocalHandler):
     needs_session = False
 
     def get(self) -> None:
-        """Set the cookie and go to the page; the token disappears from the address."""
+        """Set the cookie and redirect to the page, which removes the token from the address."""
         token = self.get_query_argument("token", "")
         if not hmac.compare_digest(token.encode(), self.application.token.encode()):
             raise HTTPError(403, reason="Wrong token")
@@ -151,8 +151,8 @@ class OpenHandler(LocalHandler):
 
 
 class PageFileHandler(LocalHandler, StaticFileHandler):
-    """Serves the page's own script and style."""
+    """Serves the page's static files: scripts and styles."""
 
     def set_extra_headers(self, path: str) -> None:
-        """Keep nothing in the browser's cache."""
+        """Forbid the browser to cache the file."""
         self.set_header("Cache-Control", "no-store")

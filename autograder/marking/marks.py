@@ -1,4 +1,4 @@
-"""Give marks and take them back: the journal first, then one transaction that changes only what the marker has seen."""
+"""Give and undo marks: write the journal, then update the gradebook rows that the marker saw in one transaction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
 from autograder.errors import CourseError
 from autograder.grading.late_work import charge_students
-from autograder.grading.plugin import configured
+from autograder.grading.plugin import autograder_config
 from autograder.grading.record.marks_journal import Change, Entry, MarksJournal, MarkState, Ticks
 from autograder.marking.chapter_reader import ChapterReader
 from autograder.marking.questions import Answer, Question
@@ -28,12 +28,12 @@ logger = logging.getLogger(__name__)
 
 
 class StaleMarkError(CourseError):
-    """Somebody has changed an answer or its mark since the marker saw it."""
+    """An answer or its mark has changed since the marker saw it."""
 
 
 @dataclass(frozen=True)
 class MarkResult:
-    """What giving a mark came to."""
+    """The result of giving a mark."""
 
     entry: Entry  # its entry in the journal
     answers: Mapping[str, Answer]  # the answers with what was written, by student
@@ -41,8 +41,8 @@ class MarkResult:
 
 
 @dataclass(frozen=True)
-class Undone:
-    """What an undo came to: its entry, or None if nothing could be taken back, and the students whose marks changed since."""
+class UndoResult:
+    """The result of an undo: its entry, None if no mark could be undone, and the students whose marks changed since."""
 
     entry: Entry | None
     skipped: tuple[str, ...]
@@ -85,13 +85,15 @@ class Marks:
             StaleMarkError: if an answer or its mark has changed since it was shown. Then nothing is changed.
             CourseError: if the question does not exist, or the points exceed its maximum.
         """
-        with self._opened(name) as (gradebook, question):
+        with self._open_question(name) as (gradebook, question):
             if points is not None and not 0 <= points <= question.points:
                 raise CourseError(f"{points:g} points are not between 0 and {question.points:g}")
             answers = {answer.student: answer for answer in question.answers}
-            unchanged = {student for student, version in versions.items() if _version(answers, student) == version}
+            unchanged = {
+                student for student, version in versions.items() if _answer_version(answers, student) == version
+            }
             if len(unchanged) < len(versions):
-                raise _stale(len(versions) - len(unchanged))
+                raise _stale_error(len(versions) - len(unchanged))
             changes = {}
             for student in versions:
                 before, old_ticks = answers[student].state, answers[student].ticks
@@ -100,15 +102,15 @@ class Marks:
                 after = MarkState(new_points, waits, comment.strip() or None)
                 stays = points is None or (ticks is None and points == before.points)
                 changes[student] = Change(before, after, old_ticks, old_ticks if stays else ticks or None)
-            entry = self._write(gradebook, question, changes)
+            entry = self._write_changes(gradebook, question, changes)
         now = {
             student: replace(answers[student], state=change.after, ticks=change.ticks_after)
             for student, change in changes.items()
         }
         return MarkResult(entry, now, sum(answer.is_open for answer in (answers | now).values()))
 
-    def undo(self, entry_id: str) -> Undone:
-        """Take back an entry wherever its marks are still there.
+    def undo(self, entry_id: str) -> UndoResult:
+        """Undo an entry for every student whose mark has not changed since.
 
         Raises:
             CourseError: if the journal of the chapter has no such entry.
@@ -116,15 +118,15 @@ class Marks:
         entry = next((entry for entry in self.history() if entry.id == entry_id), None)
         if entry is None:
             raise CourseError(f"there is no mark {entry_id!r} to undo", where=self.journal.path)
-        with self._opened(entry.question) as (gradebook, question):
+        with self._open_question(entry.question) as (gradebook, question):
             current = {student: (answer.state, answer.ticks) for student, answer in _all_answers(question).items()}
             changes = {
-                student: change.reversed()
+                student: change.inverse()
                 for student, change in entry.changes.items()
                 if current.get(student) == (change.after, change.ticks_after)
             }
-            undone = self._write(gradebook, question, changes, undoes=entry_id) if changes else None
-        return Undone(undone, tuple(student for student in entry.changes if student not in changes))
+            undone = self._write_changes(gradebook, question, changes, undoes=entry_id) if changes else None
+        return UndoResult(undone, tuple(student for student in entry.changes if student not in changes))
 
     def apply_rubric(self, name: str, rubric: Rubric | None, version: str) -> tuple[Entry, int]:
         """Apply a changed rubric's points to marked answers, as one journal entry.
@@ -140,7 +142,7 @@ class Marks:
         Raises:
             StaleMarkError: if the rubric, an answer or its mark has changed since it was shown. Then nothing is changed.
         """
-        with self._opened(name) as (gradebook, question):
+        with self._open_question(name) as (gradebook, question):
             moves = rubric_moves(question, rubric)
             if not moves or version != moves_version(moves):
                 raise StaleMarkError("the rubric or a mark has changed", do="Reload the page.")
@@ -150,14 +152,17 @@ class Marks:
                 )
                 for move in moves
             }
-            return self._write(gradebook, question, changes, reason="rubric"), sum(move.moves for move in moves)
+            return self._write_changes(gradebook, question, changes, reason="rubric"), sum(move.moves for move in moves)
 
     def history(self) -> list[Entry]:
-        """Return the chapter's entries that are in the gradebook, oldest first."""
+        """Return the chapter's committed journal entries, oldest first."""
         return [entry for entry in self.journal.entries()[0] if entry.chapter == self.chapter]
 
     def answers_by_marker(self) -> dict[str, int]:
-        """Return how many answers each marker has marked last. An undo brings back the marker before; a changed rubric is not a mark."""
+        """Return the number of answers that each marker marked last.
+
+        An undo restores the previous marker; points that a changed rubric sets are not counted as a mark.
+        """
         entries = {entry.id: entry for entry in self.history()}
         marks: dict[tuple[str, str], list[str]] = defaultdict(list)
         for entry in entries.values():
@@ -173,10 +178,10 @@ class Marks:
         return dict(sorted(Counter(markers[-1] for markers in marks.values() if markers).items()))
 
     def recover(self) -> None:
-        """Finish the journal after a crash: an entry without an end reached the gradebook or did not, all of it or none."""
+        """Complete the journal after a crash: commit unfinished entries that reached the gradebook, abort the rest."""
         unfinished = [entry for entry in self.journal.entries()[1] if entry.chapter == self.chapter]
         for entry in unfinished:
-            with self._opened(entry.question) as (_, question):
+            with self._open_question(entry.question) as (_, question):
                 answers = _all_answers(question)
             written = any(
                 student in answers and answers[student].state == change.after != change.before
@@ -185,15 +190,15 @@ class Marks:
             (self.journal.commit if written else self.journal.abort)(entry.id)
 
     @contextmanager
-    def _opened(self, name: str) -> Iterator[tuple[Gradebook, Question]]:
-        """Yield the gradebook, and a question as it is in there."""
+    def _open_question(self, name: str) -> Iterator[tuple[Gradebook, Question]]:
+        """Yield the open gradebook and a question as the gradebook has it."""
         with open_gradebook(self.course, for_changes=True) as gradebook:
             question = self.reader.question(name, gradebook)
             if question is None:
                 raise CourseError(f"there is no question {name!r} in {self.chapter}")
             yield gradebook, question
 
-    def _write(
+    def _write_changes(
         self,
         gradebook: Gradebook,
         question: Question,
@@ -213,30 +218,33 @@ class Marks:
         if stale:
             gradebook.db.rollback()
             self.journal.abort(entry.id)
-            raise _stale(len(stale))
+            raise _stale_error(len(stale))
         gradebook.db.commit()
         self.journal.commit(entry.id)
-        self._charge(gradebook, list(changes))
+        self._update_penalties(gradebook, list(changes))
         return entry
 
-    def _charge(self, gradebook: Gradebook, students: list[str]) -> None:
-        """Bring the penalties for late work up to date with the points of some students.
+    def _update_penalties(self, gradebook: Gradebook, students: list[str]) -> None:
+        """Update the late penalties of some students to their new points.
+
+        The mark is kept even if this fails: report, export and autograde update the penalties again and report the
+        error.
 
         The mark is kept whatever happens here: report, export and autograde charge late work again, and say what is wrong.
         """
         try:
-            charge_students(gradebook, self.course, self.chapter, students, configured(self.course))
+            charge_students(gradebook, self.course, self.chapter, students, autograder_config(self.course))
         except Exception as error:
             logger.warning("The penalties for late work wait for the next report or export: %s", error)
 
 
 def _all_answers(question: Question) -> dict[str, Answer]:
-    """Return all answers to a question: a mark can be undone after a second grading took its answer off the page."""
+    """Return all answers to a question by student, because a mark can be undone after its answer left the page."""
     return {answer.student: answer for answer in (*question.answers, *question.others)}
 
 
 def write_state(connection: Connection, answer: Answer, change: Change) -> bool:
-    """Change an answer's two rows if they still hold what was seen; return whether they did.
+    """Update an answer's two gradebook rows if they still hold the state before the change; return whether they did.
 
     The condition is part of the update, so that two writers cannot both see the old state and both write.
     """
@@ -255,11 +263,11 @@ def write_state(connection: Connection, answer: Answer, change: Change) -> bool:
     return all(connection.execute(statement).rowcount == 1 for statement in (grade, comment))
 
 
-def _version(answers: Mapping[str, Answer], student: str) -> str | None:
+def _answer_version(answers: Mapping[str, Answer], student: str) -> str | None:
     return answers[student].version if student in answers else None
 
 
-def _stale(number: int) -> StaleMarkError:
+def _stale_error(number: int) -> StaleMarkError:
     count = f"{number} of these answers" if number > 1 else "this answer"
     return StaleMarkError(
         f"{count} or the mark has changed since the page showed it", do="Reload, look at it again, and give the mark."

@@ -1,4 +1,4 @@
-"""Put identical answers together and similar ones next to each other; a mark is only ever given to identical ones."""
+"""Group identical answers and put similar ones next to each other. A mark is given only to identical answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from autograder.marking.graded_notebooks import folded
+from autograder.marking.graded_notebooks import fold_text
 from autograder.marking.questions import Answer
 
 _WORD = re.compile(r"\w+")
@@ -18,7 +18,10 @@ _LONGEST = 20_000
 
 
 def group_identical(answers: Sequence[Answer]) -> list[list[Answer]]:
-    """Return the answers in groups of identical text, ordered so that neighbours use similar words.
+    """Group answers with identical text, and order the groups so that neighbours use similar words.
+
+    Answers with attachments stay alone: their images may differ. An answer that waits is not grouped with answers that
+    have marks: a mark for it must not replace theirs.
 
     Answers with attachments stay alone: their pictures may differ. An answer that waits is not grouped with answers that have marks: a
     mark for it must not replace theirs.
@@ -26,19 +29,19 @@ def group_identical(answers: Sequence[Answer]) -> list[list[Answer]]:
     groups: dict[tuple[str, str, bool], list[Answer]] = {}
     for answer in answers:
         alone = answer.student if answer.attachments else ""
-        groups.setdefault((folded(answer.text), alone, answer.state.waiting), []).append(answer)
+        groups.setdefault((fold_text(answer.text), alone, answer.state.waiting), []).append(answer)
     members = list(groups.values())
-    return [members[index] for index in neighbour_order([key[0] for key in groups])]
+    return [members[index] for index in order_by_similarity([key[0] for key in groups])]
 
 
-def neighbour_order(texts: Sequence[str]) -> list[int]:
-    """Return an order in which each text is followed by the most similar one that is left, by the cosine of TF-IDF vectors.
+def order_by_similarity(texts: Sequence[str]) -> list[int]:
+    """Return the indices of texts, each followed by the most similar remaining text (cosine of TF-IDF vectors).
 
     The first text is the longest; ties go to the earlier text, so that the order is the same every time.
     """
     if not texts:
         return []
-    vectors = _tf_idf(texts)
+    vectors = _tf_idf_vectors(texts)
     order = [max(range(len(texts)), key=lambda index: (len(texts[index]), -index))]
     remaining = np.ones(len(texts), dtype=bool)
     remaining[order[0]] = False
@@ -49,7 +52,7 @@ def neighbour_order(texts: Sequence[str]) -> list[int]:
     return order
 
 
-def _tf_idf(texts: Sequence[str]) -> NDArray[np.float64]:
+def _tf_idf_vectors(texts: Sequence[str]) -> NDArray[np.float64]:
     counts = [Counter(_WORD.findall(text[:_LONGEST])) for text in texts]
     columns = {token: column for column, token in enumerate(sorted(set().union(*counts)))}
     frequencies = np.zeros((len(texts), max(1, len(columns))))

@@ -1,4 +1,4 @@
-"""Make what the page shows of a question: groups of answers under names that tell nobody's identity, and a changed rubric's effect."""
+"""Prepare the marking page's data: groups of answers under pseudonyms, and the effect of a changed rubric."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autograder.course.authoring.rubrics import Rubric
 from autograder.grading.feedback.markup import points_text
 from autograder.grading.record.marks_journal import Ticks
 from autograder.marking.answer_texts import AnswerTexts
-from autograder.marking.code_text import visible
+from autograder.marking.code_text import escape_invisible
 from autograder.marking.graded_code import GradedCode
 from autograder.marking.ordering import group_identical
 from autograder.marking.questions import Answer, Question
@@ -22,7 +22,7 @@ from autograder.marking.rubric_ticks import Move, current_shares
 
 @dataclass(frozen=True)
 class ShownMember:
-    """A member of a group."""
+    """A group's member as the page shows it."""
 
     pseudonym: str  # what the page's requests call the member
     label: str  # what the page calls the member; the student's name and id if names are shown
@@ -33,7 +33,7 @@ class ShownMember:
 
 @dataclass(frozen=True)
 class ShownGroup:
-    """A group of answers as the page shows it: identical answers in words, or code that behaves alike."""
+    """A group of answers as the page shows it: identical written answers, or code that behaves alike."""
 
     name: str  # what the page calls the group
     members: tuple[ShownMember, ...]
@@ -56,7 +56,7 @@ class ShownGroup:
 
     @property
     def waiting(self) -> int:
-        """How many members wait for a marker."""
+        """The number of members that wait for a marker."""
         return sum(member.waiting for member in self.members)
 
     @property
@@ -67,7 +67,7 @@ class ShownGroup:
 
 @dataclass(frozen=True)
 class ShownMove:
-    """What a changed rubric does to the points of answers that the page does not tell apart."""
+    """The effect of a changed rubric on answers that look the same on the page."""
 
     label: str  # what the page calls the answers; the students if names are shown
     count: int  # how many answers they are
@@ -78,24 +78,24 @@ class ShownMove:
 
 
 class Pseudonyms:
-    """Names for students that differ per question and per start of the server, so that a page cannot be traced to a person."""
+    """Pseudonyms for students that differ per question and per start of the server, so pages reveal no identity."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
         self._students: dict[tuple[str, str], str] = {}
 
-    def of(self, question: str, student: str) -> str:
-        """Return the pseudonym of a student in a question."""
+    def pseudonym_of(self, question: str, student: str) -> str:
+        """Return the pseudonym of a student for a question."""
         pseudonym = hmac.new(self._secret, f"{question}\0{student}".encode(), hashlib.sha256).hexdigest()[:16]
         self._students[question, pseudonym] = student
         return pseudonym
 
     def student(self, question: str, pseudonym: str) -> str | None:
-        """Return the student whom a page has shown under a pseudonym; None if no page has."""
+        """Return the student whom a page has shown under a pseudonym; None for an unknown pseudonym."""
         return self._students.get((question, pseudonym))
 
 
-def shown_groups(
+def text_groups(
     question: Question,
     rubric: Rubric | None,
     pseudonyms: Pseudonyms,
@@ -103,7 +103,7 @@ def shown_groups(
     *,
     names: Mapping[str, str] | None,
 ) -> list[ShownGroup]:
-    """Return the groups of a question's answers in words in the order in which the page shows them.
+    """Return the groups of a question's written answers, in the page's order.
 
     Args:
         question: the question.
@@ -116,14 +116,14 @@ def shown_groups(
     for number, group in enumerate(group_identical(question.answers), start=1):
         labels = [student_label(answer.student, names) if names is not None else "" for answer in group]
         html = texts.answer(question.name, group[0].text, group[0].attachments)
-        shown.append(_group(f"Answer {number}", question, group, labels, rubric, pseudonyms, html=html))
+        shown.append(_shown_group(f"Answer {number}", question, group, labels, rubric, pseudonyms, html=html))
     return shown
 
 
 def code_groups(
     question: Question, code: GradedCode, pseudonyms: Pseudonyms, texts: AnswerTexts, *, names: Mapping[str, str] | None
 ) -> list[ShownGroup]:
-    """Return the groups of an exercise's answers, most lost points first.
+    """Return the groups of an exercise's code answers, most lost points first.
 
     Args:
         question: the exercise.
@@ -138,7 +138,7 @@ def code_groups(
     for number, group in enumerate(question.groups, start=1):
         members = [answers[member.student] for member in group.members if member.student in answers]
         labels = {
-            answer.student: visible(student_label(answer.student, names))
+            answer.student: escape_invisible(student_label(answer.student, names))
             if names is not None
             else f"Answer {number}.{position}"
             for position, answer in enumerate(members, start=1)
@@ -150,14 +150,14 @@ def code_groups(
         view = texts.code(question.name, first.source, [other.source for other in others], question.reference)
         differences = zip(others, view.differences, strict=True)
         shown.append(
-            _group(
+            _shown_group(
                 *(f"Group {number}", question, members, list(labels.values()), None, pseudonyms),
                 rows=rows,
-                diagnoses=tuple(visible(one.explanation) for one in verdict.diagnoses) if verdict else (),
-                error="" if rows else visible(first.message[:2000]),
+                diagnoses=tuple(escape_invisible(one.explanation) for one in verdict.diagnoses) if verdict else (),
+                error="" if rows else escape_invisible(first.message[:2000]),
                 follows_from=group.follows_from,
                 lost_points=group.lost_points,
-                scores=_scores(members),
+                scores=_score_range_text(members),
                 codes=(
                     (labels.get(first.student, ""), view.code),
                     *((labels.get(other.student, ""), html) for other, html in differences if html),
@@ -168,7 +168,7 @@ def code_groups(
     return shown
 
 
-def _group(
+def _shown_group(
     name: str,
     question: Question,
     answers: Sequence[Answer],
@@ -181,7 +181,11 @@ def _group(
     points, comment, ticks = next(iter(states)) if len(states) == 1 else (None, None, None)
     members = tuple(
         ShownMember(
-            pseudonyms.of(question.name, answer.student), label, answer.version, mark_text(answer), answer.is_open
+            pseudonyms.pseudonym_of(question.name, answer.student),
+            label,
+            answer.version,
+            mark_text(answer),
+            answer.is_open,
         )
         for answer, label in zip(answers, labels, strict=True)
     )
@@ -190,14 +194,14 @@ def _group(
 
 
 def mark_text(answer: Answer) -> str:
-    """Return the mark of one answer as a phrase."""
+    """Describe an answer's mark in a phrase."""
     state = answer.state
     if state.points is not None:
         return f"{points_text(state.points)} points{', with a comment' if state.comment else ''}"
     return "Comment given" if state.comment else "Not marked"
 
 
-def _scores(members: Sequence[Answer]) -> str:
+def _score_range_text(members: Sequence[Answer]) -> str:
     scores = sorted({answer.code.score for answer in members if answer.code})
     return " to ".join(map(points_text, dict.fromkeys((scores[0], scores[-1]))))
 
@@ -205,7 +209,7 @@ def _scores(members: Sequence[Answer]) -> str:
 def shown_moves(
     moves: Sequence[Move], labels: Mapping[str, str], *, names: Mapping[str, str] | None
 ) -> list[ShownMove]:
-    """Return what a changed rubric does, the largest changes first.
+    """Return the effects of a changed rubric, grouped by equal effect, the largest changes first.
 
     Args:
         moves: the answers that were marked with the rubric before.
@@ -218,19 +222,19 @@ def shown_moves(
         key = labels[move.answer.student], before, move.points, move.is_override, _ticked_texts(move.ticks)
         alike.setdefault(key, []).append(move.answer.student)
     shown = [
-        ShownMove(_labels(students, names) or label, len(students), before, after, is_override, items)
+        ShownMove(_join_labels(students, names) or label, len(students), before, after, is_override, items)
         for (label, before, after, is_override, items), students in alike.items()
     ]
     return sorted(shown, key=lambda move: -abs(move.after - move.before))
 
 
 def student_label(student: str, names: Mapping[str, str]) -> str:
-    """Return a student's name with the id behind it, or the id of a student without a name."""
+    """Return a student's name followed by the id; only the id of a student without a name."""
     name = names.get(student, "")
     return f"{name} ({student})" if name and name != student else student
 
 
-def _labels(students: Sequence[str], names: Mapping[str, str] | None) -> str:
+def _join_labels(students: Sequence[str], names: Mapping[str, str] | None) -> str:
     return ", ".join(student_label(student, names) for student in students) if names is not None else ""
 
 

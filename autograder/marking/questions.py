@@ -1,4 +1,4 @@
-"""Define a question with its answers, and read what the gradebook holds about each answer."""
+"""Define questions with their answers, and read each answer's gradebook entries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sqlalchemy import select
 
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
-from autograder.grading.record.marks_journal import GivenTicks, MarkState, RubricTick, marked_ticks
+from autograder.grading.record.marks_journal import GivenTicks, MarkState, RubricTick, cached_ticks
 from autograder.marking.behaviour_groups import BehaviourGroup, CodeAnswer
 
 
@@ -45,7 +45,7 @@ class Answer:
 
     @property
     def version(self) -> str:
-        """A hash of what the marker sees: the text with its pictures, the mark, and what the check made of code."""
+        """A hash of what the marker sees: the answer's text and images, its mark, and the check's result for code."""
         verdict = [self.code.score, self.code.failed_rows, self.code.message] if self.code else []
         pictures = [self.attachments] if self.attachments else []
         ticks = [tick.to_json() for tick in self.ticks or ()]
@@ -54,7 +54,10 @@ class Answer:
 
     @property
     def is_open(self) -> bool:
-        """Whether the answer waits for marking: nbgrader requires it, or code that lost points has neither manual points nor a comment."""
+        """Whether the answer waits for marking.
+
+        nbgrader requires it, or it is code that lost points and has neither manual points nor a comment.
+        """
         untouched = self.code is not None and self.state.points is None and self.state.comment is None
         return self.state.waiting or untouched
 
@@ -79,34 +82,34 @@ class Question:
 
     @property
     def graded_cell(self) -> str:
-        """The grade id of the cell that has the points."""
+        """The grade id of the cell that holds the points."""
         return f"test_{self.name}" if self.is_code else self.name
 
     @property
     def waiting(self) -> int:
-        """How many answers wait for a marker."""
+        """The number of answers that wait for a marker."""
         return sum(answer.is_open for answer in self.answers)
 
     @property
     def lost_points(self) -> float:
-        """Points that the check took off the answers listed."""
+        """The points that the check deducted from the listed answers."""
         return sum(group.lost_points for group in self.groups)
 
     @property
     def groups_done(self) -> int:
-        """How many groups have no answer that waits."""
+        """The number of groups in which no answer waits for a marker."""
         waiting = {answer.student for answer in self.answers if answer.is_open}
         return sum(waiting.isdisjoint(member.student for member in group.members) for group in self.groups)
 
 
 def unreadable_notebooks(questions: Sequence[Question]) -> list[str]:
-    """Return the students whose graded notebooks cannot be read or lack an answer, in order."""
+    """Return the students whose graded notebooks cannot be read or lack an answer, sorted."""
     return sorted({student for question in questions for student in question.unreadable})
 
 
 @dataclass(frozen=True)
 class MarkRows:
-    """Rows of a chapter's grades and comments in the gradebook, each by cell and student."""
+    """A chapter's grades and comments in the gradebook, by cell and student."""
 
     # of each grade its id, a person's points, and whether it waits
     grades: Mapping[tuple[str, str], tuple[str, float | None, bool]]
@@ -115,14 +118,14 @@ class MarkRows:
     ticks: Mapping[tuple[str, str], GivenTicks]
 
     def students(self, question: Question) -> list[str]:
-        """Return the students who have both rows of a question, in order."""
+        """Return the students who have a grade and a comment row for a question, sorted."""
         graded = {student for name, student in self.grades if name == question.graded_cell}
         return sorted(student for name, student in self.comments if name == question.name and student in graded)
 
     def answer(
         self, question: Question, student: str, text: str, attachments: Any = None, code: CodeAnswer | None = None
     ) -> Answer:
-        """Return a student's answer with what the gradebook holds about it."""
+        """Build a student's answer with its gradebook entries."""
         grade_id, points, waiting = self.grades[question.graded_cell, student]
         comment_id, comment = self.comments[question.name, student]
         last_ticks = self.ticks.get((question.name, student))
@@ -132,7 +135,7 @@ class MarkRows:
 
 
 def read_marks(gradebook: Gradebook, course: Course, chapter: str, cells: Collection[str]) -> MarkRows:
-    """Return what the gradebook holds about a chapter's answers.
+    """Read a chapter's grades, comments and ticked rubric items from the gradebook and the journal.
 
     Args:
         gradebook: the course's gradebook.
@@ -140,24 +143,24 @@ def read_marks(gradebook: Gradebook, course: Course, chapter: str, cells: Collec
         chapter: the chapter's full name.
         cells: the names of the cells to read. Objects for every row of a large class would take seconds.
     """
-    grades = _rows(gradebook, Grade, GradeCell, chapter, cells, Grade.manual_score, Grade.needs_manual_grade)
-    comments = _rows(gradebook, Comment, SolutionCell, chapter, cells, Comment.manual_comment)
+    grades = _select_rows(gradebook, Grade, GradeCell, chapter, cells, Grade.manual_score, Grade.needs_manual_grade)
+    comments = _select_rows(gradebook, Comment, SolutionCell, chapter, cells, Comment.manual_comment)
     return MarkRows(
         {(name, student): (row, points, bool(waits)) for name, student, row, points, waits in grades},
         {(name, student): (row, comment) for name, student, row, comment in comments},
-        marked_ticks(course.root, chapter),
+        cached_ticks(course.root, chapter),
     )
 
 
 def student_names(course: Course) -> dict[str, str]:
-    """Return the names of the course's students by id, as the gradebook has them; a student without a name is left out."""
+    """Return the students' names in the gradebook by id, without students who have no name."""
     with open_gradebook(course) as gradebook:
         rows = gradebook.db.execute(select(Student.id, Student.first_name, Student.last_name)).all()
     names = {student: f"{first or ''} {last or ''}".strip() for student, first, last in rows}
     return {student: name for student, name in names.items() if name}
 
 
-def _rows(gradebook: Any, kind: Any, cell_kind: Any, chapter: str, cells: Collection[str], *columns: Any) -> Any:
+def _select_rows(gradebook: Any, kind: Any, cell_kind: Any, chapter: str, cells: Collection[str], *columns: Any) -> Any:
     return gradebook.db.execute(
         select(BaseCell.name, SubmittedAssignment.student_id, kind.id, *columns)
         .join(BaseCell, BaseCell.id == kind.cell_id)

@@ -1,4 +1,4 @@
-"""Tick rubric items, and carry the ticks of marked answers over to a rubric that has changed."""
+"""Tick rubric items, and transfer the ticks of marked answers to a changed rubric."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 
 from autograder.course.authoring.rubrics import Rubric
 from autograder.grading.record.marks_journal import RubricTick, Ticks
-from autograder.marking.graded_notebooks import folded
+from autograder.marking.graded_notebooks import fold_text
 from autograder.marking.questions import Answer, Question
 
 SHARES = (0.0, 0.5, 1.0)
@@ -22,7 +22,7 @@ _EQUAL = 1e-9
 
 @dataclass(frozen=True)
 class Move:
-    """What a changed rubric means for one marked answer."""
+    """The effect of a changed rubric on one marked answer."""
 
     answer: Answer
     ticks: Ticks  # its ticks under the changed rubric
@@ -36,13 +36,13 @@ class Move:
         return self.answer.state.points is None or abs(self.points - self.answer.state.points) > _EQUAL
 
 
-def unticked(rubric: Rubric) -> Ticks:
-    """Return a rubric's items with none of them ticked."""
+def unticked_items(rubric: Rubric) -> Ticks:
+    """Return a rubric's items, all unticked."""
     return tuple(RubricTick(item.wording, item.points or 0.0, 0.0) for item in rubric.items)
 
 
-def ticked(rubric: Rubric, shares: Sequence[float]) -> Ticks:
-    """Return a rubric's items, each with its share.
+def tick_items(rubric: Rubric, shares: Sequence[float]) -> Ticks:
+    """Return a rubric's items with the given shares.
 
     Args:
         shares: how much of each item the answer has: 0, 0.5 or 1.
@@ -50,42 +50,42 @@ def ticked(rubric: Rubric, shares: Sequence[float]) -> Ticks:
     Raises:
         ValueError: if there is not one such share per item.
     """
-    items = unticked(rubric)
+    items = unticked_items(rubric)
     if len(shares) != len(items) or any(share not in SHARES for share in shares):
         raise ValueError(f"{list(shares)} are not {len(items)} shares of 0, 0.5 or 1")
     return tuple(RubricTick(item.text, item.points, float(share)) for item, share in zip(items, shares, strict=True))
 
 
-def earned(ticks: Ticks, most: float) -> float:
-    """Return the points of ticked items, at most what the question is worth."""
+def earned_points(ticks: Ticks, most: float) -> float:
+    """Return the sum of ticked items, limited to the question's points."""
     return min(most, sum(tick.earned for tick in ticks))
 
 
 def rubric_version(rubric: Rubric | None) -> str:
-    """Return a hash of a rubric's items: the page sends it back with each mark."""
-    items = [[tick.text, tick.points] for tick in unticked(rubric)] if rubric else []
+    """Return a hash of a rubric's items, which the page sends back with each mark."""
+    items = [[tick.text, tick.points] for tick in unticked_items(rubric)] if rubric else []
     return hashlib.sha256(json.dumps(items).encode()).hexdigest()[:16]
 
 
 def current_shares(ticks: Ticks | None, rubric: Rubric | None) -> tuple[float, ...]:
-    """Return the shares of an answer's ticks; none if it was marked without a rubric or with another one."""
-    if not ticks or rubric is None or _items(ticks) != _items(unticked(rubric)):
+    """Return the shares of an answer's ticks; empty if it was marked without a rubric or with another version."""
+    if not ticks or rubric is None or _item_values(ticks) != _item_values(unticked_items(rubric)):
         return ()
     return tuple(tick.share for tick in ticks)
 
 
-def carried_over(ticks: Ticks, rubric: Rubric) -> Ticks:
-    """Return a changed rubric's items with the shares that an answer has.
+def carry_over_ticks(ticks: Ticks, rubric: Rubric) -> Ticks:
+    """Transfer an answer's shares to the items of a changed rubric.
 
     An item keeps its share if its wording is the same, or else if its wording is the most similar one among the items that are left. A
-    new item is not ticked.
+    new item is not tick_items.
 
     Args:
         ticks: the answer's ticks under the rubric before.
         rubric: the rubric now.
     """
-    now = unticked(rubric)
-    before_of = _counterparts([tick.text for tick in ticks], [tick.text for tick in now])
+    now = unticked_items(rubric)
+    before_of = _match_items([tick.text for tick in ticks], [tick.text for tick in now])
     return tuple(
         RubricTick(item.text, item.points, ticks[before_of[index]].share if index in before_of else 0.0)
         for index, item in enumerate(now)
@@ -93,38 +93,42 @@ def carried_over(ticks: Ticks, rubric: Rubric) -> Ticks:
 
 
 def rubric_moves(question: Question, rubric: Rubric | None) -> list[Move]:
-    """Return the new points of answers that were marked with an earlier version of a rubric; empty if it has not changed."""
+    """Return the effects of a changed rubric on answers marked with an earlier version; empty if it is unchanged."""
     if rubric is None or not rubric.items:
         return []
-    now = _items(unticked(rubric))
+    now = _item_values(unticked_items(rubric))
     return [
-        _move(answer, answer.ticks, rubric, question.points)
+        _build_move(answer, answer.ticks, rubric, question.points)
         for answer in question.answers
-        if answer.ticks and _items(answer.ticks) != now
+        if answer.ticks and _item_values(answer.ticks) != now
     ]
 
 
 def moves_version(moves: Iterable[Move]) -> str:
-    """Return a hash of a list of moves: what a person has seen before the rubric is applied."""
+    """Return a hash of a list of moves, to detect that they changed since a marker saw them."""
     contents = [[m.answer.student, m.answer.version, m.points, [tick.to_json() for tick in m.ticks]] for m in moves]
     return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _move(answer: Answer, ticks: Ticks, rubric: Rubric, most: float) -> Move:
+def _build_move(answer: Answer, ticks: Ticks, rubric: Rubric, most: float) -> Move:
     points = answer.state.points or 0.0
-    is_override = abs(points - earned(ticks, most)) > _EQUAL
-    now = carried_over(ticks, rubric)
-    return Move(answer, now, points if is_override else earned(now, most), is_override)
+    is_override = abs(points - earned_points(ticks, most)) > _EQUAL
+    now = carry_over_ticks(ticks, rubric)
+    return Move(answer, now, points if is_override else earned_points(now, most), is_override)
 
 
-def _items(ticks: Ticks) -> list[tuple[str, float]]:
+def _item_values(ticks: Ticks) -> list[tuple[str, float]]:
     return [(tick.text, tick.points) for tick in ticks]
 
 
-def _counterparts(before: Sequence[str], now: Sequence[str]) -> dict[int, int]:
-    """Return for each item now the item before that it continues, by position."""
+def _match_items(before: Sequence[str], now: Sequence[str]) -> dict[int, int]:
+    """Match a changed rubric's items to the previous ones by wording; return previous positions by new position."""
     scores = [
-        (1.0 if folded(old) == folded(new) else SequenceMatcher(None, folded(old), folded(new)).ratio(), -i, -j)
+        (
+            1.0 if fold_text(old) == fold_text(new) else SequenceMatcher(None, fold_text(old), fold_text(new)).ratio(),
+            -i,
+            -j,
+        )
         for i, new in enumerate(now)
         for j, old in enumerate(before)
     ]

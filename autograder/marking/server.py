@@ -16,7 +16,7 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.record.marks_journal import Ticks
 from autograder.marking.answer_texts import AnswerTexts
-from autograder.marking.code_text import shortened_lines, visible
+from autograder.marking.code_text import escape_invisible, shortened_lines
 from autograder.marking.local_server import LocalApplication, LocalHandler
 from autograder.marking.marks import Marks, StaleMarkError
 from autograder.marking.ordering import group_identical
@@ -24,12 +24,12 @@ from autograder.marking.page_data import (
     Pseudonyms,
     code_groups,
     mark_text,
-    shown_groups,
     shown_moves,
     student_label,
+    text_groups,
 )
 from autograder.marking.questions import Question, student_names
-from autograder.marking.rubric_ticks import moves_version, rubric_moves, rubric_version, ticked
+from autograder.marking.rubric_ticks import moves_version, rubric_moves, rubric_version, tick_items
 
 COOKIE = "tfcourse_mark"
 _NUMBER = re.compile(r"[0-9]{1,6}(?:[.,][0-9]{1,6})?|[.,][0-9]{1,6}")
@@ -37,7 +37,7 @@ _LONGEST_COMMENT = 20_000
 
 
 class MarkingApplication(LocalApplication):
-    """The page's handlers and what they share.
+    """The marking page's application: its handlers and the objects they share.
 
     Args:
         course: the course.
@@ -80,11 +80,11 @@ class MarkingApplication(LocalApplication):
         )
 
     def names(self) -> Mapping[str, str] | None:
-        """Return the students' names by id; None if the page may not show who wrote an answer."""
+        """Return the students' names by id; None if the page must hide the authors."""
         return student_names(self.course) if self._shows_names else None
 
     def rules(self) -> Mapping[str, str]:
-        """Return how exercises and questions count by ``course.toml``, in words; none while the file has a mistake."""
+        """Return the rules of ``course.toml`` for exercises and questions, as text; empty if the file is invalid."""
         try:
             rules = read_course_file(self.course.root).chapter(self.chapter).exercises
         except CourseError:
@@ -92,7 +92,7 @@ class MarkingApplication(LocalApplication):
         return {name: str(rule) for name, rule in rules.items()}
 
     def rubric(self, question: str) -> Rubric | None:
-        """Return a question's rubric as it is now; None if it has none."""
+        """Return a question's current rubric; None if it has none."""
         return self._rubrics().get(question)
 
 
@@ -102,7 +102,7 @@ class MarkingHandler(LocalHandler):
     application: MarkingApplication
 
     def question(self, name: str) -> Question:
-        """Return a question by its name."""
+        """Return a question by its name, or answer with status 404."""
         question = self.application.reader.question(name)
         if question is None:
             raise HTTPError(404, reason="No such question")
@@ -110,10 +110,10 @@ class MarkingHandler(LocalHandler):
 
 
 class QuestionsHandler(MarkingHandler):
-    """Lists the questions."""
+    """Lists the exercises and questions."""
 
     def get(self) -> None:
-        """Show how much of each question is done."""
+        """Show the progress of each exercise and question."""
         application = self.application
         markers = application.marks.answers_by_marker()
         self.show(
@@ -125,7 +125,7 @@ class QuestionHandler(MarkingHandler):
     """Shows the answers to one question."""
 
     def get(self, name: str) -> None:
-        """Show the answers beside the form, answers in words with their rubric."""
+        """Show the answers next to the marking form; written answers with their rubric."""
         question = self.question(name)
         comments = sorted({answer.state.comment for answer in question.answers if answer.state.comment})
         values = {"question": question, "comments": comments, "xsrf": self.xsrf_token.decode()}
@@ -135,10 +135,10 @@ class QuestionHandler(MarkingHandler):
         if question.is_code:
             code = self.application.reader.graded_code()
             groups = code_groups(question, code, pseudonyms, texts, names=names)
-            self.show("code.html", groups=groups, rubric=None, visible=visible, **values)
+            self.show("code.html", groups=groups, rubric=None, visible=escape_invisible, **values)
         else:
             rubric = self.application.rubric(name)
-            values |= {"groups": shown_groups(question, rubric, pseudonyms, texts, names=names), "names": names}
+            values |= {"groups": text_groups(question, rubric, pseudonyms, texts, names=names), "names": names}
             values |= {"outdated": len(rubric_moves(question, rubric)), "rubric_version": rubric_version(rubric)}
             self.show("question.html", rubric=rubric, **values)
 
@@ -147,7 +147,7 @@ class CodeHandler(MarkingHandler):
     """Serves one member's code, which the page requests when it is expanded."""
 
     def get(self, name: str, member: str) -> None:
-        """Send the code's lines, and its difference from the code that stands for its group."""
+        """Send the code's lines and its diff from the group's first representative."""
         question = self.question(name)
         student = self.application.pseudonyms.student(name, member)
         answer = next((answer for answer in question.answers if answer.student == student), None)
@@ -170,8 +170,8 @@ class GiveHandler(MarkingHandler):
             raise HTTPError(400, reason="Members or comment missing")
         if len(comment) > _LONGEST_COMMENT:
             raise HTTPError(400, reason="The comment is too long")
-        points = _points(data.get("points"))
-        ticks = self._ticks(name, points)
+        points = _sent_points(data.get("points"))
+        ticks = self._sent_ticks(name, points)
         students = {member: self.application.pseudonyms.student(name, member) for member in members}
         versions = {student: str(members[member]) for member, student in students.items() if student is not None}
         if len(versions) < len(members):
@@ -179,7 +179,7 @@ class GiveHandler(MarkingHandler):
         try:
             result = self.application.marks.give(name, versions, points, comment, ticks)
         except CourseError as error:
-            raise _refusal(error, 400) from None
+            raise _error_response(error, 400) from None
         answers = {member: result.answers[student] for member, student in students.items() if student is not None}
         self.write(
             {
@@ -192,8 +192,8 @@ class GiveHandler(MarkingHandler):
             }
         )
 
-    def _ticks(self, question: str, points: float | None) -> Ticks | None:
-        """Return the rubric with the items that the page has ticked: None if it sent none; empty if the points are the marker's own."""
+    def _sent_ticks(self, question: str, points: float | None) -> Ticks | None:
+        """Return the rubric items that the page ticked; None if it sent none; empty if the marker set the points."""
         data = self.body()
         shares = data.get("ticks") or []
         rubric = self.application.rubric(question)
@@ -202,7 +202,7 @@ class GiveHandler(MarkingHandler):
         if data.get("rubric") != rubric_version(rubric) or rubric is None:
             raise HTTPError(409, reason="The rubric has changed. Reload the page, and give the mark.")
         try:
-            ticks = ticked(rubric, shares)
+            ticks = tick_items(rubric, shares)
         except (TypeError, ValueError):
             raise HTTPError(400, reason="The ticked items are not the rubric's") from None
         # Points above 0 without any tick come from the marker alone.
@@ -210,10 +210,10 @@ class GiveHandler(MarkingHandler):
 
 
 class RubricHandler(MarkingHandler):
-    """Applies a changed rubric to the answers that are marked."""
+    """Applies a changed rubric to marked answers."""
 
     def get(self, name: str) -> None:
-        """List the answers whose points change."""
+        """List the answers whose points would change."""
         question = self.question(name)
         moves = rubric_moves(question, self.application.rubric(name))
         numbers = {
@@ -226,20 +226,20 @@ class RubricHandler(MarkingHandler):
         self.show("rubric.html", question=question, moves=shown, version=moves_version(moves), xsrf=xsrf)
 
     def post(self, name: str) -> None:
-        """Change the points as the page has listed them."""
+        """Change the points as the page listed them."""
         rubric, version = self.application.rubric(name), str(self.body().get("version"))
         try:
             entry, moved = self.application.marks.apply_rubric(name, rubric, version)
         except CourseError as error:
-            raise _refusal(error, 404) from None
+            raise _error_response(error, 404) from None
         self.write({"entry": entry.id, "moved": moved})
 
 
 class HistoryHandler(MarkingHandler):
-    """Shows what was given."""
+    """Shows the journal of marks."""
 
     def get(self) -> None:
-        """List the journal, newest first."""
+        """List the journal's entries, newest first."""
         entries = self.application.marks.history()
         undone = {entry.undoes for entry in entries}
         xsrf = self.xsrf_token.decode()
@@ -247,14 +247,14 @@ class HistoryHandler(MarkingHandler):
 
 
 class UndoHandler(MarkingHandler):
-    """Takes a mark back."""
+    """Undoes a journal entry."""
 
     def post(self) -> None:
-        """Take back an entry; say how many of its answers somebody has changed since."""
+        """Undo an entry, and report the answers that have changed since."""
         try:
             undone = self.application.marks.undo(str(self.body().get("entry", "")))
         except CourseError as error:
-            raise _refusal(error, 404) from None
+            raise _error_response(error, 404) from None
         count = len(undone.entry.changes) if undone.entry else 0
         names = self.application.names()
         labels = [] if names is None else [student_label(student, names) for student in undone.skipped]
@@ -262,18 +262,18 @@ class UndoHandler(MarkingHandler):
 
 
 def local_time(text: str) -> str:
-    """Return a time of the journal in the zone of this machine; text that is not a time is returned unchanged."""
+    """Convert a journal's time to this machine's time zone; text that is not a time is returned unchanged."""
     try:
         return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M")
     except ValueError:
         return text
 
 
-def _points(sent: object) -> float | None:
-    """Return the points that the page has sent: a number, or text as it was typed."""
+def _sent_points(sent: object) -> float | None:
+    """Return the points that the page sent, as a number or as typed text."""
     if isinstance(sent, str):
         try:
-            return read_points(sent)
+            return parse_points(sent)
         except ValueError as error:
             raise HTTPError(400, reason=str(error)) from None
     if isinstance(sent, bool) or not isinstance(sent, int | float | None):
@@ -281,14 +281,17 @@ def _points(sent: object) -> float | None:
     return sent
 
 
-def _refusal(error: CourseError, status: int) -> HTTPError:
-    """Return the answer to a request that was refused: 409 if something has changed meanwhile."""
+def _error_response(error: CourseError, status: int) -> HTTPError:
+    """Build the HTTP error for a refused request: 409 if a mark has changed meanwhile, else the given status."""
     changed = isinstance(error, StaleMarkError)
     return HTTPError(409 if changed else status, reason=f"{error.what.capitalize()}. {error.do}".strip())
 
 
-def read_points(text: str) -> float | None:
-    """Return points, or None if the field is empty.
+def parse_points(text: str) -> float | None:
+    """Parse points as typed; None if the field is empty.
+
+    ``0,5`` and ``0.5`` are both one half. No other spelling is guessed: a browser's number field drops a comma that its
+    language does not expect, and so makes 5 of it.
 
     ``0,5`` and ``0.5`` are both one half. Nothing else is guessed: a browser's number field drops a comma that its language does not
     expect, and so makes 5 of it.

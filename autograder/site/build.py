@@ -1,4 +1,4 @@
-"""Build the course's site; the command line is elsewhere.
+"""Build the course's site with Jupyter Book in a separate process, and publish it atomically.
 
 Jupyter Book runs in a separate process, because Sphinx leaves global state behind. A second build is fast because parsed documents, outputs
 of lessons and unchanged pages are cached; :mod:`autograder.site.incremental` determines which pages are kept. The finished site replaces
@@ -28,10 +28,10 @@ import yaml
 from autograder.course.authoring.lesson_cache import execution_cache_path, prune_execution_caches
 from autograder.course.lock import lock_folder
 from autograder.errors import CourseError
-from autograder.site.build_log import RunReport, error_tail, plain, read_report, warnings_in
+from autograder.site.build_log import RunReport, error_tail, parse_warnings, read_report, strip_colours
 from autograder.site.downloads import check_downloads, copy_downloads
-from autograder.site.incremental import remove_unused_pictures, skeleton_key
-from autograder.site.page_parts.closed_chapters import closed_documents, open_contents
+from autograder.site.incremental import remove_unused_images, skeleton_key
+from autograder.site.page_parts.closed_chapters import closed_documents, remove_closed_documents
 
 CONFIG = "_config.yml"
 TOC = "book/_toc.yml"
@@ -51,7 +51,7 @@ class SiteError(CourseError):
 
 @dataclass(frozen=True)
 class SiteCourse:
-    """What a course's own site says."""
+    """The parts of a site that belong to a course: its title and dates."""
 
     title: str = ""  # the site's title; empty for the project's
     # by chapter, what its pages say of the deadline and of late work
@@ -60,7 +60,7 @@ class SiteCourse:
 
 @dataclass(frozen=True)
 class SiteReport:
-    """A finished build."""
+    """The report of a finished build."""
 
     output: Path  # folder of the site; open ``index.html`` in it
     pages: tuple[str, ...]  # the pages, as document names
@@ -111,9 +111,9 @@ def build_site(
         _check_downloads(offered, chapters or chapters_of(root))
     output = site_folder(root, output)
     cache = (cache or root / _CACHE).resolve()
-    with _writing(output, cache):
+    with _convert_write_errors(output, cache):
         _check_output(output)
-        with _alone(cache):
+        with _lock_cache(cache):
             shown = course or SiteCourse()
             decks = () if slides is None else tuple(sorted(path.stem for path in slides.glob("*.html")))
             report = _run(root, cache, offered, chapters, shown, decks, progress or (lambda line: None))
@@ -135,7 +135,7 @@ def site_folder(root: Path, output: Path | None = None) -> Path:
 
 
 def chapters_of(root: Path) -> list[str]:
-    """Return the names of the chapters that have a folder with a lesson or exercises, in lecture order."""
+    """Return the names of chapters with a lesson or exercises, in lecture order."""
     folders = (path.parent for name in ("lesson.md", "exercises.md") for path in (root / "chapters").glob(f"*/{name}"))
     return sorted({folder.name for folder in folders})
 
@@ -167,12 +167,13 @@ def _check_downloads(downloads: Mapping[str, Sequence[Path]], chapters: Sequence
     faults = check_downloads(downloads, chapters)
     if faults:
         raise SiteError(
-            f"the students' files cannot go on the site:\n{_listed(faults)}", do="Make them with `tfcourse assign`."
+            f"the students' files cannot go on the site:\n{_format_faults(faults)}",
+            do="Make them with `tfcourse assign`.",
         )
 
 
 def _check_output(output: Path) -> None:
-    """Refuse to replace a folder that is no site, and try now, not after the work, whether the place can be written."""
+    """Refuse to replace a folder that is not a site, and check that its parent is writable."""
     if output.exists() and not output.is_dir():
         raise SiteError("this is a file", where=output, do="Name a folder for the site.")
     if output.is_dir() and any(output.iterdir()) and not (output / _OF_A_SITE).is_file():
@@ -187,7 +188,7 @@ def _check_output(output: Path) -> None:
 
 
 @contextmanager
-def _writing(output: Path, cache: Path) -> Iterator[None]:
+def _convert_write_errors(output: Path, cache: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -200,8 +201,8 @@ def _writing(output: Path, cache: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _alone(cache: Path) -> Iterator[None]:
-    """Keep a second build out of the cache while this one runs; the lock goes with the process, so none is ever left behind."""
+def _lock_cache(cache: Path) -> Iterator[None]:
+    """Lock the cache against other builds while this one runs."""
     cache.mkdir(parents=True, exist_ok=True)
     handle = lock_folder(cache)
     if handle is None:
@@ -225,7 +226,7 @@ def _run(
     decks: Sequence[str],
     progress: Callable[[str], None],
 ) -> RunReport:
-    """Run Jupyter Book in the cache and read what happened.
+    """Run Jupyter Book in the cache and return its report.
 
     Sphinx reports a warning when it reads a page, and does not read an unchanged page again. After a build with warnings the parsed
     documents are therefore thrown away, or the next build would pass in silence; lesson outputs stay cached.
@@ -242,10 +243,10 @@ def _run(
         shutil.rmtree(work / "html", ignore_errors=True)
     for path in (sound, report_file):
         path.unlink(missing_ok=True)
-    config = _derived_config(root, cache, executions, report_file, downloads, chapters, course, decks)
-    status, output, errors = _jupyter_book(root, cache, config, progress)
+    config = _write_config(root, cache, executions, report_file, downloads, chapters, course, decks)
+    status, output, errors = _run_jupyter_book(root, cache, config, progress)
     report = read_report(report_file, root)
-    warnings = warnings_in(errors, root)
+    warnings = parse_warnings(errors, root)
     if report.failures:
         failures = "\n\n".join(str(failure) for failure in report.failures)
         raise SiteError(
@@ -253,12 +254,12 @@ def _run(
         )
     if warnings:
         raise SiteError(
-            f"the site was not built: warnings are errors, and there were {len(warnings)}\n{_listed(warnings)}",
+            f"the site was not built: warnings are errors, and there were {len(warnings)}\n{_format_faults(warnings)}",
             do="Fix the problems listed above and build again.",
         )
     if status != 0 or not (work / "html" / "index.html").is_file():
         raise SiteError(f"Jupyter Book ended with status {status} and without a site:\n{error_tail(errors or output)}")
-    remove_unused_pictures(work / "html")
+    remove_unused_images(work / "html")
     sound.write_text(skeleton, encoding="utf-8")
     prune_execution_caches(execution_cache_path(root, executions))
     return report
@@ -268,7 +269,7 @@ def _offered_names(downloads: Mapping[str, Sequence[Path]]) -> list[str]:
     return [f"{chapter}/{path.name}" for chapter, paths in downloads.items() for path in paths]
 
 
-def _derived_config(
+def _write_config(
     root: Path,
     cache: Path,
     executions: Path,
@@ -278,7 +279,7 @@ def _derived_config(
     course: SiteCourse,
     decks: Sequence[str],
 ) -> Path:
-    """Write the course's configuration, and its table of contents, with what only this build knows."""
+    """Write the course's configuration and table of contents with this build's settings."""
     config: dict[str, Any] = yaml.safe_load((root / CONFIG).read_text(encoding="utf-8"))
     settings = config.setdefault("sphinx", {}).setdefault("config", {})
     settings["tfcourse_cache"] = str(executions)
@@ -290,17 +291,17 @@ def _derived_config(
     if course.title:
         config["title"] = settings["html_title"] = course.title
     contents = yaml.safe_load((root / TOC).read_text(encoding="utf-8"))
-    _dump(open_contents(contents, closed_documents(root, chapters)), cache / _DERIVED_TOC)
-    return _dump(config, cache / "config.yml")
+    _write_yaml(remove_closed_documents(contents, closed_documents(root, chapters)), cache / _DERIVED_TOC)
+    return _write_yaml(config, cache / "config.yml")
 
 
-def _dump(value: dict[str, Any], path: Path) -> Path:
+def _write_yaml(value: dict[str, Any], path: Path) -> Path:
     path.write_text(yaml.safe_dump(value, allow_unicode=True, sort_keys=False), encoding="utf-8")
     return path
 
 
-def _jupyter_book(root: Path, cache: Path, config: Path, progress: Callable[[str], None]) -> tuple[int, str, str]:
-    """Run ``jupyter-book build`` and return its exit status and what it wrote to its two streams."""
+def _run_jupyter_book(root: Path, cache: Path, config: Path, progress: Callable[[str], None]) -> tuple[int, str, str]:
+    """Run ``jupyter-book build``; return its exit status and both output streams."""
     command = [
         sys.executable,
         "-c",
@@ -336,7 +337,7 @@ def _jupyter_book(root: Path, cache: Path, config: Path, progress: Callable[[str
         try:
             assert process.stdout is not None  # it was asked for above
             for line in process.stdout:
-                lines.append(plain(line).rstrip())
+                lines.append(strip_colours(line).rstrip())
                 if _PROGRESS.match(lines[-1]):
                     progress(lines[-1])
             status = process.wait()
@@ -348,12 +349,12 @@ def _jupyter_book(root: Path, cache: Path, config: Path, progress: Callable[[str
         return status, "\n".join(lines), errors.read()
 
 
-def _listed(faults: Sequence[str]) -> str:
+def _format_faults(faults: Sequence[str]) -> str:
     return "\n".join(f"- {fault}" for fault in faults)
 
 
 def _publish(built: Path, output: Path) -> None:
-    """Put the built site in the place of the old one."""
+    """Replace the old site by the built one."""
     # GitHub Pages hides folders that begin with an underscore, unless told that no Jekyll is wanted.
     (built / ".nojekyll").touch()
     aside = Path(tempfile.mkdtemp(dir=output.parent, prefix=f".{output.name}."))

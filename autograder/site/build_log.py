@@ -1,4 +1,4 @@
-"""What a run of Jupyter Book left behind, read back: warnings from its output, failures from the extension's report."""
+"""Read the results of a Jupyter Book run: warnings from its output, failures from the extension's report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CellFailure:
 
 @dataclass(frozen=True)
 class RunReport:
-    """What happened in a run of Jupyter Book."""
+    """The results of a Jupyter Book run."""
 
     pages: tuple[str, ...] = ()  # the site's pages
     # seconds that each executed lesson took when it was executed, now or earlier
@@ -40,24 +40,24 @@ class RunReport:
 
 
 def read_report(path: Path, root: Path) -> RunReport:
-    """Read the report that :mod:`autograder.site.extension` wrote; a missing one, of a run that died early, is empty."""
+    """Read the report that :mod:`autograder.site.extension` wrote; a missing report is read as empty."""
     if not path.is_file():
         return RunReport()
     data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    failures = tuple(_failure(page, text, root) for page, text in data["failures"].items())
+    failures = tuple(_parse_failure(page, text, root) for page, text in data["failures"].items())
     runtimes = {page: float(seconds) for page, seconds in data["runtimes"].items() if seconds is not None}
     return RunReport(pages=tuple(data["pages"]), runtimes=runtimes, words=data["words"], failures=failures)
 
 
-def plain(text: str) -> str:
-    """Return text without terminal colours."""
+def strip_colours(text: str) -> str:
+    """Remove terminal colours from a text."""
     return _ANSI.sub("", text)
 
 
-def warnings_in(output: str, root: Path) -> list[str]:
-    """Return the warnings in Jupyter Book's error output, each with the lines that belong to it and paths relative to ``root``."""
+def parse_warnings(output: str, root: Path) -> list[str]:
+    """Return the warnings in Jupyter Book's error output, with their continuation lines and relative paths."""
     warnings: list[list[str]] = []
-    for line in plain(output).replace(f"{root}/", "").splitlines():
+    for line in strip_colours(output).replace(f"{root}/", "").splitlines():
         if _WARNING.search(line):
             warnings.append([line.strip()])
         elif warnings and line.strip():
@@ -66,22 +66,25 @@ def warnings_in(output: str, root: Path) -> list[str]:
 
 
 def error_tail(output: str, lines: int = 20) -> str:
-    """Return the end of what a failed run wrote, without the traceback through Jupyter Book that follows the reason."""
-    reason, _, _ = plain(output).strip().partition("Traceback (most recent call last):")
-    return "\n".join((reason.strip() or plain(output).strip()).splitlines()[-lines:])
+    """Return the end of a failed run's output, without the traceback through Jupyter Book."""
+    reason, _, _ = strip_colours(output).strip().partition("Traceback (most recent call last):")
+    return "\n".join((reason.strip() or strip_colours(output).strip()).splitlines()[-lines:])
 
 
-def _failure(page: str, text: str, root: Path) -> CellFailure:
-    text = plain(text)
+def _parse_failure(page: str, text: str, root: Path) -> CellFailure:
+    text = strip_colours(text)
     match = _CELL.search(text)
     source = match["source"].strip("\n") if match else ""
     lines = [line for line in text.splitlines() if line.strip()]
     return CellFailure(
-        page=page, source=source, error=lines[-1].strip() if lines else "unknown error", line=_line(page, source, root)
+        page=page,
+        source=source,
+        error=lines[-1].strip() if lines else "unknown error",
+        line=_find_line(page, source, root),
     )
 
 
-def _line(page: str, source: str, root: Path) -> int | None:
+def _find_line(page: str, source: str, root: Path) -> int | None:
     lesson = root / f"{page}.md"
     if not source or not lesson.is_file():
         return None

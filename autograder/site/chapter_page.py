@@ -1,4 +1,4 @@
-"""What the site adds to a chapter's two pages: a bar that links them, and buttons that give the students' files."""
+"""Add a bar of links to a chapter's two pages, and header buttons for the students' files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ChapterPage:
 
     @classmethod
     def of(cls, docname: str) -> ChapterPage | None:
-        """Return the chapter page that a document is, or None for any other document."""
+        """Return the chapter page for a document name; None for any other document."""
         match = _DOCNAME.match(docname)
         return cls(*match.groups()) if match else None
 
@@ -36,7 +36,7 @@ def chapter_bar(
     file: Callable[[str], str],
     deck: str = "",
 ) -> str:
-    """Return the bar under a chapter's title: lesson, exercises, slides, and the files to take home.
+    """Return the bar under a chapter's title as HTML: lesson, exercises, slides and downloads.
 
     Args:
         documents: the site's documents; a page that does not exist is not linked.
@@ -69,12 +69,12 @@ def chapter_bar(
 
 
 def deadline_line(text: str) -> str:
-    """Return a chapter's deadline in the course, as a line under the bar; empty without a deadline."""
+    """Return a chapter's deadline as a line under the bar; empty without a deadline."""
     return f'<p class="tfc-deadline">{escape(text)}</p>' if text else ""
 
 
-def with_bar(body: str, bar: str) -> str:
-    """Return a page's body with the bar under its title; a body without a title stays as it is."""
+def insert_bar(body: str, bar: str) -> str:
+    """Insert the bar under the title of a page's body; a body without a title stays unchanged."""
     head, end, rest = body.partition(_TITLE_END)
     return f"{head}{end}{bar}{rest}" if end else body
 
@@ -85,7 +85,7 @@ def header_buttons(
     file: Callable[[str], str],
     other_buttons: Sequence[dict[str, Any]],
 ) -> list[dict[str, Any]]:
-    """Return the buttons of a page's header.
+    """Return the buttons of a page's header: downloads, services that open the notebook, and printing.
 
     The theme's download button offers a page's source, and its launch button opens this source; students need neither for a lesson. So
     these groups are replaced: the students' files, the services that open the released notebook, and printing.
@@ -102,7 +102,7 @@ def header_buttons(
             {"type": "link", "text": name, "url": url, "tooltip": f"Open the notebook in {name}"}
             for name, url in launches
         ]
-        buttons.append(_group("Open the notebook", "fas fa-rocket", "launch-buttons", entries))
+        buttons.append(_button_group("Open the notebook", "fas fa-rocket", "launch-buttons", entries))
     if downloads:
         entries = [
             {"type": "download", "text": name, "url": file(address), "tooltip": f"Download {name}"}
@@ -112,7 +112,7 @@ def header_buttons(
         entries.append(
             {"type": "javascript", "text": "Print or PDF", "icon": "fas fa-print", "javascript": "window.print()"}
         )
-        buttons.append(_group("Download this chapter", "fas fa-download", "download-buttons", entries))
+        buttons.append(_button_group("Download this chapter", "fas fa-download", "download-buttons", entries))
     else:
         printing = {
             "type": "javascript",
@@ -124,5 +124,5 @@ def header_buttons(
     return buttons + list(other_buttons)
 
 
-def _group(tooltip: str, icon: str, label: str, buttons: list[dict[str, Any]]) -> dict[str, Any]:
+def _button_group(tooltip: str, icon: str, label: str, buttons: list[dict[str, Any]]) -> dict[str, Any]:
     return {"type": "group", "tooltip": tooltip, "icon": icon, "label": label, "buttons": buttons}

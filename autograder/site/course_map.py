@@ -1,4 +1,4 @@
-"""The last page's picture: every exercise of the course by chapter, with what each is built of.
+"""Draw the course map on the last page: every exercise by chapter, with the exercises that each is built from.
 
 The parts and what they are made of come from the reference itself: a part uses another if its code, or a private helper that it reaches,
 names it. So the picture cannot fall behind the course.
@@ -19,15 +19,15 @@ from autograder.checking.exercise import Exercise
 from autograder.checks.headings import headings
 from autograder.course.authoring.chapter import Chapter
 from autograder.course.authoring.numbering import efforts
-from autograder.course.authoring.overview import uses
+from autograder.course.authoring.overview import required_exercises
 from autograder.site.page_parts.closed_chapters import site_chapters
 
 
 class CourseMap(Directive):  # type: ignore[misc] # docutils has no types
-    """The directive ``{road}``: the course as one picture."""
+    """The directive ``{road}``: the map of the course."""
 
     def run(self) -> list[nodes.Node]:
-        """Return the picture as raw HTML."""
+        """Return the map as raw HTML."""
         env = self.state.document.settings.env
         course = site_chapters(Path(env.srcdir), env.config.tfcourse_chapters)
         for chapter in course:
@@ -38,11 +38,11 @@ class CourseMap(Directive):  # type: ignore[misc] # docutils has no types
 
 
 def road(course: list[Chapter], link: Callable[[str], str]) -> str:
-    """Return the picture: a station for each chapter, a chip for each exercise."""
+    """Return the map as HTML: a station for each chapter, a chip for each exercise."""
     registry = course[0].registry
     shown = {exercise.name for chapter in course for exercise in chapter.exercises()}
-    parts = {name: sorted(uses(name, registry) & shown) for name in registry if name in shown}
-    stations = "".join(_station(chapter, link) for chapter in course)
+    parts = {name: sorted(required_exercises(name, registry) & shown) for name in registry if name in shown}
+    stations = "".join(_station_html(chapter, link) for chapter in course)
     count = sum(len(chapter.exercises()) for chapter in course)
     data = escape(json.dumps(parts, sort_keys=True, separators=(",", ":")))
     return (
@@ -53,9 +53,9 @@ def road(course: list[Chapter], link: Callable[[str], str]) -> str:
     )
 
 
-def _station(chapter: Chapter, link: Callable[[str], str]) -> str:
-    places = _places(chapter)
-    chips = "".join(_chip(exercise, chapter, places, link) for exercise in chapter.exercises())
+def _station_html(chapter: Chapter, link: Callable[[str], str]) -> str:
+    places = _prompt_anchors(chapter)
+    chips = "".join(_chip_html(exercise, chapter, places, link) for exercise in chapter.exercises())
     return (
         f'<li class="tfc-station"><a class="tfc-station-title" href="{link(f"chapters/{chapter.name}/lesson")}">'
         f'<span class="tfc-number">{chapter.number}</span> {escape(chapter.title)}</a>'
@@ -63,8 +63,8 @@ def _station(chapter: Chapter, link: Callable[[str], str]) -> str:
     )
 
 
-def _chip(exercise: Exercise, chapter: Chapter, places: Mapping[str, str], link: Callable[[str], str]) -> str:
-    """Return an exercise's name, a link to its prompt, and a small one to the section of the lesson that its mistakes name most."""
+def _chip_html(exercise: Exercise, chapter: Chapter, places: Mapping[str, str], link: Callable[[str], str]) -> str:
+    """Return an exercise's name with links to its prompt and to the lesson section that its mistakes name most."""
     page = link(f"chapters/{chapter.name}/exercises") + places.get(exercise.name, "")
     reads = Counter(mistake.read for mistake in exercise.misconceptions if mistake.read in headings(chapter.name))
     lesson = ""
@@ -80,11 +80,11 @@ def _chip(exercise: Exercise, chapter: Chapter, places: Mapping[str, str], link:
     return f'<li class="tfc-part" data-part="{name}"><a class="tfc-part-name" href="{page}"><code>{name}</code></a>{lesson}</li>'
 
 
-def _places(chapter: Chapter) -> dict[str, str]:
-    """Return the anchors of the prompts on the page of exercises, by exercise."""
+def _prompt_anchors(chapter: Chapter) -> dict[str, str]:
+    """Return the anchors of an exercise page's prompts, by exercise."""
     return {effort.name: f"#{heading_anchor(effort.heading)}" for effort in efforts(chapter)}
 
 
 def heading_anchor(heading: str) -> str:
-    """Return the identifier that docutils gives to a heading, whose straight apostrophes the site curls first."""
+    """Return docutils' identifier of a heading, in which the site first curls straight apostrophes."""
     return str(nodes.make_id(heading.replace("'", "’")))

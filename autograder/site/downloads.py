@@ -1,4 +1,4 @@
-"""Students' files on the site: the notebook and the package of each released chapter, under ``_downloads/<chapter>/``."""
+"""Publish students' files on the site, under ``_downloads/<chapter>/``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SOLUTION_MARKERS = ("BEGIN SOLUTION", "BEGIN HIDDEN TESTS")
 
 
 def check_downloads(downloads: Mapping[str, Sequence[Path]], chapters: Sequence[str]) -> list[str]:
-    """Return what speaks against publishing these files, a sentence each; an empty list means nothing does.
+    """Return the faults of files to publish, as sentences; empty if they are fit to publish.
 
     A notebook that still carries nbgrader's solution or hidden-test markers is the instructor's, not the students': publishing it by a
     slip of the path would give the chapter away.
@@ -32,7 +32,7 @@ def check_downloads(downloads: Mapping[str, Sequence[Path]], chapters: Sequence[
 
 
 def download_links(downloads: Mapping[str, Sequence[str]], chapter: str) -> list[tuple[str, str]]:
-    """Return a chapter's downloads as pairs of file name and address below the site's root: pages to read, notebooks, the rest."""
+    """Return a chapter's downloads as (file name, site address) pairs: pages, then notebooks, then other files."""
     names = [Path(file).name for file in downloads.get(chapter, ())]
     return [
         (name, f"{FOLDER}/{chapter}/{quote(name)}")
@@ -41,7 +41,7 @@ def download_links(downloads: Mapping[str, Sequence[str]], chapter: str) -> list
 
 
 def copy_downloads(downloads: Mapping[str, Sequence[Path]], site: Path) -> list[Path]:
-    """Copy the files into a built site and return where they lie."""
+    """Copy the files into a built site and return the copies' paths."""
     copied = []
     for chapter, files in downloads.items():
         folder = site / FOLDER / chapter

@@ -44,18 +44,18 @@ from sphinx.util import logging
 from autograder.course.authoring.execute_lessons import execute_lessons, print_values
 from autograder.course.authoring.lesson_cache import SOURCES, execution_cache_path
 from autograder.errors import CourseError
-from autograder.site.chapter_page import ChapterPage, chapter_bar, deadline_line, header_buttons, with_bar
+from autograder.site.chapter_page import ChapterPage, chapter_bar, deadline_line, header_buttons, insert_bar
 from autograder.site.course_map import CourseMap
 from autograder.site.downloads import download_links
 from autograder.site.front_page.register import register
-from autograder.site.incremental import find_plugins_once, pages_to_write
+from autograder.site.incremental import cache_plugin_lookup, pages_to_write
 from autograder.site.launch_links import LaunchSettings, launch_links
 from autograder.site.lesson_links import link_headings
-from autograder.site.page_body import element_files, picture_faults
-from autograder.site.page_parts.closed_chapters import closed_chapters, register_closed_chapters, without_closed_links
+from autograder.site.page_body import element_files, image_faults
+from autograder.site.page_parts.closed_chapters import closed_chapters, register_closed_chapters, remove_closed_links
 from autograder.site.page_parts.exercise_notes import annotate
 from autograder.site.page_parts.notation_page import fold_letters
-from autograder.site.page_parts.sidebar import shortened
+from autograder.site.page_parts.sidebar import shorten_sidebar
 from autograder.site_address import site_address
 
 _LOGGER = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tfcourse_dates", {}, "html", [dict])
     app.add_config_value("tfcourse_slides", [], "html", [list, tuple])
     app.add_config_value("tfcourse_report", "", "", [str])
-    find_plugins_once()
+    cache_plugin_lookup()
     app.add_directive("road", CourseMap)
     register(app)
     register_closed_chapters(app)
@@ -97,7 +97,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # Before napoleon, which runs at 500.
     app.connect("autodoc-process-docstring", prepare_docstring, priority=400)
     # After the theme's own handlers, which run at 500 and 501.
-    app.connect("doctree-read", note_words)
+    app.connect("doctree-read", store_word_count)
     app.connect("doctree-resolved", link_lesson)
     app.connect("html-page-context", dress_page, priority=600)
     app.connect("build-finished", finish)
@@ -105,7 +105,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def configure(app: Sphinx, config: Config) -> None:
-    """Fill in the settings that follow from the course itself."""
+    """Set the configuration values that derive from the course."""
     root = Path(app.srcdir)
     config.nb_execution_cache_path = str(
         execution_cache_path(root, root / config.tfcourse_cache, config.tfcourse_cache_sources)
@@ -120,7 +120,7 @@ def configure(app: Sphinx, config: Config) -> None:
 
 
 def prepare_docstring(app: object, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Let a docstring say in prose what a function returns, or what an attribute holds.
+    """Split docstring lines at which napoleon would mistake the beginning of a sentence for a type.
 
     In Google's style a colon in the first line of either ends a type: "A verdict: its text form is the score" would mean the type "A
     verdict". Types are in our annotations. A line break after the first word keeps the sentence intact.
@@ -136,8 +136,8 @@ def prepare_docstring(app: object, what: str, name: str, obj: object, options: o
     lines[:] = prepared
 
 
-def note_words(app: Sphinx, document: nodes.document) -> None:
-    """Note how many words of a lesson are to be read; the note is kept with the page."""
+def store_word_count(app: Sphinx, document: nodes.document) -> None:
+    """Store the word count of a lesson in its page's metadata."""
     page = ChapterPage.of(app.env.docname)
     if page is not None and page.kind == "lesson":
         app.env.metadata[app.env.docname][_WORDS] = count_words(document)
@@ -146,13 +146,13 @@ def note_words(app: Sphinx, document: nodes.document) -> None:
 
 
 def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
-    """Link quotations on an exercise page to its lesson; add time, prerequisites and points of exercises, and links back."""
+    """Link headings that an exercise page quotes to its lesson; add notes to exercises, and links back to lessons."""
     page = ChapterPage.of(docname)
     if app.builder.format != "html":
         return
     if page is None:
-        titles = {path.parent.name[:2]: _lesson_title(app, path) for path in _lessons(app)}
-        fold_letters(document, titles, [name[:2] for name in _closed(app)])
+        titles = {path.parent.name[:2]: _lesson_title(app, path) for path in _lesson_paths(app)}
+        fold_letters(document, titles, [name[:2] for name in _closed_chapters(app)])
         return
     annotate(
         document,
@@ -171,11 +171,11 @@ def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
         _LOGGER.warning("%s", fault, location=docname, type="tfcourse", subtype="heading")
 
 
-def _closed(app: Sphinx) -> list[str]:
+def _closed_chapters(app: Sphinx) -> list[str]:
     return closed_chapters(Path(app.srcdir), app.config.tfcourse_chapters)
 
 
-def _lessons(app: Sphinx) -> list[Path]:
+def _lesson_paths(app: Sphinx) -> list[Path]:
     return sorted(Path(app.srcdir).glob("chapters/*/lesson.md"))
 
 
@@ -194,23 +194,23 @@ def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str,
     buttons = [button for button in context.get("header_buttons", []) if button.get("label") not in _THEME_GROUPS]
     context["header_buttons"] = header_buttons(downloads, launches, lambda name: pathto(name, 1), buttons)
     tree = context["generate_toctree_html"]
-    context["generate_toctree_html"] = lambda **options: shortened(str(tree(**options)))
+    context["generate_toctree_html"] = lambda **options: shorten_sidebar(str(tree(**options)))
     if not context.get("body"):
         return
     # docutils gives entries of a bibliography a role that ARIA has deprecated: screen readers ignore it, and with it the list.
     body = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
-    context["body"] = without_closed_links(body, _closed(app))
+    context["body"] = remove_closed_links(body, _closed_chapters(app))
     for name in element_files(context["body"], _static_folders(app)):
         (app.add_css_file if name.endswith(".css") else app.add_js_file)(name)
     if page:
         deck = page.chapter[:2] if page.chapter[:2] in app.config.tfcourse_slides else ""
         bar = chapter_bar(page, sorted(app.env.found_docs), downloads, pathto, lambda name: pathto(name, 1), deck)
         bar += deadline_line(app.config.tfcourse_dates.get(page.chapter, ""))
-        context["body"] = with_bar(context["body"], bar)
+        context["body"] = insert_bar(context["body"], bar)
     elif pagename == _LECTURES and app.config.tfcourse_slides:
         link = f'<p><a href="{pathto("slides/index.html", 1)}">All slides of this site</a></p>'
-        context["body"] = with_bar(context["body"], link)
-    for fault in picture_faults(context["body"]):
+        context["body"] = insert_bar(context["body"], link)
+    for fault in image_faults(context["body"]):
         _LOGGER.warning("%s", fault, location=pagename, type="tfcourse", subtype="alt")
 
 
@@ -224,11 +224,11 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         copy_mathjax(Path(app.outdir) / "_static")
         _write_entrance(app)
     if app.config.tfcourse_report:
-        Path(app.config.tfcourse_report).write_text(json.dumps(_report(app), indent=1), encoding="utf-8")
+        Path(app.config.tfcourse_report).write_text(json.dumps(_build_report(app), indent=1), encoding="utf-8")
 
 
 def _write_entrance(app: Sphinx) -> None:
-    """Write ``index.html``, which redirects to the welcome page and has a link for browsers that do not redirect."""
+    """Write ``index.html``, which redirects to the welcome page and has a link as a fallback."""
     template = jinja2.Template((_TEMPLATES / "index.html").read_text(encoding="utf-8"), autoescape=True)
     page = template.render(
         first=f"{app.config.root_doc}.html", title=app.config.html_title, language=app.config.language
@@ -236,10 +236,10 @@ def _write_entrance(app: Sphinx) -> None:
     (Path(app.outdir) / "index.html").write_text(page, encoding="utf-8")
 
 
-def _report(app: Sphinx) -> dict[str, Any]:
-    """Return which pages there are, how long each lesson is, and how its execution went."""
+def _build_report(app: Sphinx) -> dict[str, Any]:
+    """Return the build report: pages, the lessons' word counts, and the results of their executions."""
     executed: dict[str, dict[str, Any]] = {
-        name: data["exec_data"] for name, data in _notebooks(app).items() if data.get("exec_data")
+        name: data["exec_data"] for name, data in _notebook_metadata(app).items() if data.get("exec_data")
     }
     return {
         "pages": sorted(app.env.found_docs),
@@ -255,13 +255,13 @@ def _report(app: Sphinx) -> dict[str, Any]:
     }
 
 
-def _notebooks(app: Sphinx) -> dict[str, dict[str, Any]]:
+def _notebook_metadata(app: Sphinx) -> dict[str, dict[str, Any]]:
     metadata: dict[str, dict[str, Any]] = getattr(app.env, "nb_metadata", {})
     return {name: metadata[name] for name in app.env.found_docs if name in metadata}
 
 
 def copy_mathjax(static: Path) -> None:
-    """Copy what the pages load of MathJax into a site's ``_static`` folder.
+    """Copy the parts of MathJax that the pages load into a site's ``_static`` folder.
 
     Raises:
         ModuleNotFoundError: the package that carries it is not installed.
@@ -280,11 +280,13 @@ def copy_mathjax(static: Path) -> None:
 
 
 def count_words(document: nodes.document) -> int:
-    """Return the number of words in the paragraphs and lists of a page; code, formulas, captions, tables and folded text are apart."""
-    return sum(len(_WORD.findall(_text(paragraph))) for paragraph in document.findall(_is_read))
+    """Return the number of words in a page's paragraphs and lists, without code, captions, tables and folded text."""
+    return sum(
+        len(_WORD.findall(_text_without_formulas(paragraph))) for paragraph in document.findall(_is_reading_text)
+    )
 
 
-def _is_read(node: nodes.Node) -> bool:
+def _is_reading_text(node: nodes.Node) -> bool:
     if not isinstance(node, nodes.paragraph) or _is_caption(node):
         return False
     parent = node.parent
@@ -300,7 +302,7 @@ def _is_caption(paragraph: nodes.paragraph) -> bool:
     return isinstance(first, nodes.emphasis) and bool(_CAPTION.match(paragraph.astext()))
 
 
-def _text(paragraph: nodes.paragraph) -> str:
-    """Return a paragraph's text with its formulas left out."""
+def _text_without_formulas(paragraph: nodes.paragraph) -> str:
+    """Return a paragraph's text without its formulas."""
     texts = (text for text in paragraph.findall(nodes.Text) if not isinstance(text.parent, nodes.math))
     return "".join(texts)

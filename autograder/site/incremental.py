@@ -36,22 +36,22 @@ def skeleton_key(root: Path, downloads: Iterable[str], chapters: Iterable[str] =
 
 
 def pages_to_write(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Return the pages to write in addition to changed pages: all pages if any content that pages share has changed."""
+    """Return the pages to write in addition to changed ones: all pages if shared content has changed."""
     now = _shared_hash(env)
     before, env.__dict__[_HASH] = getattr(env, _HASH, None), now
     return [] if before == now else sorted(env.found_docs)
 
 
-def remove_unused_pictures(html: Path) -> None:
-    """Delete the pictures that no page of a built site shows."""
+def remove_unused_images(html: Path) -> None:
+    """Delete the images that no page of a built site shows."""
     pages = "\n".join(path.read_text(encoding="utf-8") for path in html.rglob("*.html"))
     for picture in (html / _PICTURES).glob("*"):
         if picture.name not in pages:
             picture.unlink()
 
 
-def find_plugins_once() -> None:
-    """Let pybtex look each of its plugins up once.
+def cache_plugin_lookup() -> None:
+    """Cache pybtex's plugin lookup, which otherwise searches all installed packages for every citation.
 
     It goes through every installed package for every citation; without this a third of the writing is spent there.
     """

@@ -1,4 +1,4 @@
-"""Addresses that open a released notebook in Colab or on Binder.
+"""Build the links that open a released notebook in Colab or on Binder.
 
 Both services fetch the notebook from a public repository. A course without one has no launch buttons, which is the default: a page
 that promises a running notebook and opens an error would be worse than no button.
@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 @dataclass(frozen=True)
 class LaunchSettings:
-    """Where released notebooks are published, as ``tfcourse_launch`` in ``_config.yml`` says."""
+    """The location of published notebooks, from ``tfcourse_launch`` in ``_config.yml``."""
 
     repository: str  # address of a public GitHub repository, ``https://github.com/owner/name``
     branch: str = "main"  # branch that holds the released notebooks
@@ -27,7 +27,7 @@ class LaunchSettings:
 
     @classmethod
     def from_config(cls, value: dict[str, Any] | None) -> LaunchSettings | None:
-        """Read the value of ``tfcourse_launch``; None if it has no ``repository``: then there are no buttons.
+        """Parse the value of ``tfcourse_launch``; None without a ``repository``, so that there are no buttons.
 
         Raises:
             ValueError: if a key is unknown, or the repository does not have the form ``https://github.com/owner/name``.
@@ -59,15 +59,15 @@ class LaunchSettings:
 
 
 def launch_links(settings: LaunchSettings, chapter: str) -> list[tuple[str, str]]:
-    """Return name and address of the services that open a chapter's notebooks: the exercises, and the lesson if it is published."""
-    links = _services(settings, settings.notebook.format(chapter=chapter))
+    """Return (service, address) pairs that open a chapter's notebooks: the exercises, and a published lesson."""
+    links = _service_links(settings, settings.notebook.format(chapter=chapter))
     if settings.lesson:
         path = settings.lesson.format(chapter=chapter, number=chapter.partition("_")[0])
-        links += [(f"{name}, lesson", address) for name, address in _services(settings, path)]
+        links += [(f"{name}, lesson", address) for name, address in _service_links(settings, path)]
     return links
 
 
-def _services(settings: LaunchSettings, notebook: str) -> list[tuple[str, str]]:
+def _service_links(settings: LaunchSettings, notebook: str) -> list[tuple[str, str]]:
     owner, name = settings.owner_and_name()
     path, branch = quote(notebook), quote(settings.branch, safe="")
     links = []

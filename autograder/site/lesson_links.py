@@ -1,4 +1,4 @@
-"""“In the lesson: …” on a page of exercises: each heading that it quotes becomes a link to that section.
+"""Link the headings that an exercise page quotes after “In the lesson: …” to the lesson's sections.
 
 The exercises quote headings as text, because the same text goes into the students' notebooks. So the site looks the headings up, and one
 that the lesson does not have is a warning: the section was renamed, or is misspelt.
@@ -17,7 +17,7 @@ _QUOTED = re.compile(r"“([^“”]+)”")
 
 
 def link_headings(document: nodes.document, labels: Mapping[str, str], link: Callable[[str], str]) -> list[str]:
-    """Make the headings links that a page's paragraphs quote after “In the lesson:”.
+    """Replace the headings that a page quotes after “In the lesson:” by links.
 
     Args:
         labels: the labels of the lesson's sections by their headings.
@@ -27,9 +27,9 @@ def link_headings(document: nodes.document, labels: Mapping[str, str], link: Cal
         What is wrong, a sentence for each heading that the lesson does not have and each paragraph that quotes none.
     """
     faults = []
-    for paragraph in list(document.findall(_names_sections)):
-        quoted = [_heading(match) for match in _QUOTED.finditer(paragraph.astext())]
-        paragraph[:] = [piece for run in _runs(paragraph) for piece in _linked(run, labels, link)]
+    for paragraph in list(document.findall(_quotes_headings)):
+        quoted = [_quoted_heading(match) for match in _QUOTED.finditer(paragraph.astext())]
+        paragraph[:] = [piece for run in _merge_texts(paragraph) for piece in _link_quotes(run, labels, link)]
         links = {" ".join(node.astext().split()) for node in paragraph.findall(nodes.reference)}
         faults += [f"the lesson has no labelled section “{heading}”" for heading in quoted if heading not in links]
         if not quoted:
@@ -37,18 +37,18 @@ def link_headings(document: nodes.document, labels: Mapping[str, str], link: Cal
     return faults
 
 
-def _names_sections(node: nodes.Node) -> bool:
+def _quotes_headings(node: nodes.Node) -> bool:
     if not isinstance(node, nodes.paragraph) or not node.children:
         return False
     return isinstance(node[0], nodes.emphasis) and node[0].astext() == LEAD
 
 
-def _heading(quoted: re.Match[str]) -> str:
+def _quoted_heading(quoted: re.Match[str]) -> str:
     return " ".join(quoted[1].split())
 
 
-def _runs(paragraph: nodes.paragraph) -> Iterator[nodes.Node]:
-    """Yield the parts of a paragraph; adjacent texts, such as the texts around a line break, are merged."""
+def _merge_texts(paragraph: nodes.paragraph) -> Iterator[nodes.Node]:
+    """Yield a paragraph's parts, with adjacent texts merged."""
     for is_text, run in groupby(paragraph.children, lambda child: isinstance(child, nodes.Text)):
         if is_text:
             yield nodes.Text("".join(run))
@@ -56,14 +56,14 @@ def _runs(paragraph: nodes.paragraph) -> Iterator[nodes.Node]:
             yield from run
 
 
-def _linked(node: nodes.Node, labels: Mapping[str, str], link: Callable[[str], str]) -> Iterator[nodes.Node]:
-    """Yield the nodes that take a node's place."""
+def _link_quotes(node: nodes.Node, labels: Mapping[str, str], link: Callable[[str], str]) -> Iterator[nodes.Node]:
+    """Yield the nodes that replace a node."""
     if not isinstance(node, nodes.Text):
         yield node
         return
     text, end = str(node), 0
     for quoted in _QUOTED.finditer(text):
-        if label := labels.get(_heading(quoted)):
+        if label := labels.get(_quoted_heading(quoted)):
             yield nodes.Text(text[end : quoted.start(1)])
             yield nodes.reference("", quoted[1], internal=True, refuri=link(label))
             end = quoted.end(1)

@@ -1,4 +1,4 @@
-"""Examine the HTML of a page: alternative texts of its pictures, and the files that its interactive figures need.
+"""Examine a page's HTML: alternative texts of its images, and the files that its interactive figures need.
 
 Matplotlib figures that reach a page as image files get the file's path for an alternative text, and accessibility checkers accept
 any text at all. So the site looks for itself: a picture without words, or with a path for words, is a warning, and warnings are errors.
@@ -18,7 +18,7 @@ from pathlib import Path
 _PATH = re.compile(r"^\S*[\\/]\S*$|^\S+\.(png|jpe?g|gif|svg|webp)$", re.IGNORECASE)
 
 
-class _Pictures(HTMLParser):
+class _ImageChecker(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.faults: list[str] = []
@@ -37,14 +37,14 @@ class _Pictures(HTMLParser):
             self.faults.append(f"{element} has a file path for an alternative text: {text!r}")
 
 
-def picture_faults(html: str) -> list[str]:
-    """Return what is wrong with the alternative texts of a piece of HTML, a sentence a picture.
+def image_faults(html: str) -> list[str]:
+    """Return the faults of alternative texts in a piece of HTML, a sentence per image.
 
     Returns:
         One entry for each ``<img>`` whose ``alt``, and each ``<svg role="img">`` whose ``aria-label``, is missing, empty or a file
         path. An SVG without that role is decoration, or is named by the element around it.
     """
-    pictures = _Pictures()
+    pictures = _ImageChecker()
     pictures.feed(html)
     pictures.close()
     return pictures.faults
@@ -54,7 +54,7 @@ _ELEMENT = re.compile(r"<([a-z][a-z0-9]*(?:-[a-z0-9]+)+)[\s>]")
 
 
 def element_files(body: str, static: Iterable[Path]) -> list[str]:
-    """Return the names of the static files that a page's custom elements need, in the order in which they are to be loaded."""
+    """Return the static files that a page's custom elements need, in loading order."""
     elements = sorted(set(_ELEMENT.findall(body)))
     shared = sorted({name.rsplit("-", 1)[-1] for name in elements})
     candidates = [f"{name}.{suffix}" for name in (*shared, *elements) for suffix in ("css", "js")]

@@ -9,7 +9,7 @@ import pytest
 
 from autograder.checking.verdict import Finding, Verdict
 from autograder.course.folder import Course
-from autograder.marking.code_text import code_html, diff_html, shortened_lines, visible
+from autograder.marking.code_text import code_html, diff_html, escape_invisible, shortened_lines
 from autograder.marking.live_view import LiveApplication
 from autograder.marking.server import MarkingApplication
 from tests.autograder.marking.conftest import (  # noqa: F401
@@ -39,7 +39,7 @@ def test_code_and_difference_hold_no_markup(text: str) -> None:
 
 
 def test_characters_that_reorder_text_become_numbers() -> None:
-    assert visible(REORDERED) == (
+    assert escape_invisible(REORDERED) == (
         r"level = 'user\u202e \u2066# only admins\u2069 \u2066'\u200b\ufeff\u0000"  # as one reads it, not as it was
     )
 

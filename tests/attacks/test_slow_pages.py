@@ -18,14 +18,14 @@ from traitlets.config import Config
 from autograder.checking.verdict import Finding, Verdict
 from autograder.course.folder import Course
 from autograder.grading.feedback import page_html, safe_notebook
-from autograder.grading.feedback.follow_ups import Outcome, follow_ups
-from autograder.grading.feedback.page_html import made_page, page_process
+from autograder.grading.feedback.follow_ups import Outcome, find_causes
+from autograder.grading.feedback.page_html import make_page, page_process
 from autograder.grading.plugin import configure
 from autograder.limited_process import LimitedProcess
 from autograder.marking import answer_texts
 from autograder.marking.answer_texts import NOTE, AnswerTexts
 from autograder.marking.chapter_reader import ChapterReader
-from autograder.marking.page_data import Pseudonyms, code_groups, shown_groups
+from autograder.marking.page_data import Pseudonyms, code_groups, text_groups
 from tests.autograder.marking.conftest import (  # noqa: F401
     CHAPTER,
     EXERCISE,
@@ -78,9 +78,9 @@ def feedback() -> Iterator[LimitedProcess]:
         yield process
 
 
-def feedback_page(process: LimitedProcess, cells: list[Any]) -> page_html.MadePage:
+def feedback_page(process: LimitedProcess, cells: list[Any]) -> page_html.RenderedPage:
     about = {"assignment": "01", "student": "eve", "score": 0, "max_score": 2, "late_penalty": 0}
-    return made_page(process, new_notebook(cells=cells), about, "")
+    return make_page(process, new_notebook(cells=cells), about, "")
 
 
 def test_only_python_is_highlighted_and_a_page_that_takes_too_long_shows_the_texts_as_they_were_written(
@@ -144,7 +144,7 @@ def test_an_answer_that_takes_too_long_is_plain_on_the_marking_page_and_the_othe
     assert question is not None
     for _ in range(2):
         texts.begin_page()
-        shown = {group.html for group in shown_groups(question, None, Pseudonyms(b"x"), texts, names=None)}
+        shown = {group.html for group in text_groups(question, None, Pseudonyms(b"x"), texts, names=None)}
         assert any(html.startswith(f"{NOTE}<pre>{BRACKETS[:9]}") for html in shown)
         assert "<p>It is <strong>wide</strong>.</p>\n" in shown
     assert [QUESTION in text for text in told] == [True]
@@ -172,5 +172,5 @@ def test_which_exercise_calls_which_is_not_read_from_lines_that_take_long() -> N
     findings = (Finding("values", "Values.", 4, False, "it raised KeyError"),)
     outcomes = [Outcome(name, ESCAPED_QUOTES, Verdict(name, CHAPTER, findings)) for name in map(str, range(26))]
     begin = time.process_time()
-    assert follow_ups(outcomes) == {}
+    assert find_causes(outcomes) == {}
     assert time.process_time() - begin < 1

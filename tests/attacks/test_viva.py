@@ -13,7 +13,7 @@ from autograder.course.authoring.chapter import find_chapter
 from autograder.course.folder import Course
 from autograder.course.release.student_build import build_student_wheel
 from autograder.engine.settings import GradingSettings
-from autograder.grading.course_settings import as_released
+from autograder.grading.course_settings import settings_for_release
 from autograder.grading.record.results import ExerciseResult, GradeResult, write_result
 from autograder.intake.roster import Student, write_roster
 from autograder.quizzes.viva.interviews import Interview, interviews
@@ -125,7 +125,7 @@ def made(course_dir: Path) -> tuple[Course, list[Interview]]:  # noqa: F811
     write_roster(course, {student: Student(student, name=f"{student} {MARKUP}") for student in CODE})
     for student, code in CODE.items():
         hand_in(course, student, code)
-    settings = as_released(course, CHAPTER, GradingSettings(seed=5, allow_weaker=True))
+    settings = settings_for_release(course, CHAPTER, GradingSettings(seed=5, allow_weaker=True))
     return course, interviews(course, CHAPTER, 4, settings)
 
 
@@ -156,6 +156,6 @@ def test_hostile_code_gives_no_question_or_right_ones_and_no_markup(made: tuple[
     def refuse(settings: GradingSettings) -> None:
         raise AssertionError("it runs again")
 
-    settings = as_released(course, CHAPTER, GradingSettings(seed=5, allow_weaker=True))
+    settings = settings_for_release(course, CHAPTER, GradingSettings(seed=5, allow_weaker=True))
     again = interviews(course, CHAPTER, 4, settings, make_executor=refuse)  # type: ignore[arg-type]
     assert again == found

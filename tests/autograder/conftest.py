@@ -21,7 +21,7 @@ from autograder.commands.main import main
 from autograder.course.authoring.chapter import chapters, find_chapter
 from autograder.course.authoring.exercise_source import solution_source
 from autograder.course.folder import Course
-from autograder.course.known_names import note_project_chapters
+from autograder.course.known_names import store_project_chapters
 from autograder.course.release import student_build
 from autograder.course.release.nbgrader_release import generate_assignment
 from tests.autograder.made_once import made_once
@@ -67,7 +67,7 @@ def _release(root: Path) -> None:
         generate_assignment(course.config(), chapter)
         # What students have installed is what their code finds when it is graded.
         student_build.build_student_wheel(PROJECT, find_chapter(PROJECT, chapter), root / "student" / chapter)
-    note_project_chapters(root, (chapter.name for chapter in chapters(PROJECT)))
+    store_project_chapters(root, (chapter.name for chapter in chapters(PROJECT)))
 
 
 @pytest.fixture

@@ -273,11 +273,11 @@ def full_for(patch: pytest.MonkeyPatch, student: str) -> None:
     """Have no room on the disk for one student's submission."""
     from autograder.intake.downloads import store
 
-    put = store.put
+    put = store.write_submission
 
     def put_or_not(course: Course, chapter: str, who: str, *more: object) -> str:
         if who == student:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return put(course, chapter, who, *more)  # type: ignore[arg-type]
 
-    patch.setattr(store, "put", put_or_not)
+    patch.setattr(store, "write_submission", put_or_not)

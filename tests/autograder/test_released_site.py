@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.commands.released_site import released_site
+from autograder.commands.released_site import read_released_site
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 
@@ -36,7 +36,7 @@ def course(tmp_path: Path) -> Path:
 
 
 def test_the_files_title_and_deadlines_are_the_courses(course: Path) -> None:
-    site = released_site(course)
+    site = read_released_site(course)
     assert {chapter: [path.name for path in paths] for chapter, paths in site.files.items()} == {
         chapter: [f"{chapter[:2]}_lesson.ipynb", f"{chapter}.ipynb", "tfcourse-0.4.0-py3-none-any.whl"]
         if f"{chapter[:2]}_lesson" < chapter
@@ -46,17 +46,17 @@ def test_the_files_title_and_deadlines_are_the_courses(course: Path) -> None:
     assert site.course.title == "Attention, winter"
     assert list(site.course.dates) == ["03_scaled_dot_product"]
     assert site.course.dates["03_scaled_dot_product"].startswith("Due on Saturday, 24 October 2026, 20:00 (UTC).")
-    assert list(released_site(course, ["07_decoding"]).files) == ["07_decoding"]
+    assert list(read_released_site(course, ["07_decoding"]).files) == ["07_decoding"]
 
 
 def test_another_file_is_another_site(course: Path) -> None:
-    before = released_site(course).key()
-    assert released_site(course).key() == before
+    before = read_released_site(course).key()
+    assert read_released_site(course).key() == before
     (course / "student" / "07_decoding" / "07_decoding.ipynb").write_text("other exercises")
-    assert released_site(course).key() != before
+    assert read_released_site(course).key() != before
 
 
 def test_a_course_that_has_released_nothing_is_refused(tmp_path: Path) -> None:
     Course.open(tmp_path / "course", create=True)
     with pytest.raises(CourseError, match="released"):
-        released_site(tmp_path / "course")
+        read_released_site(tmp_path / "course")

@@ -13,7 +13,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 from traitlets import HasTraits, Integer
 
-from autograder.course.known_errors import as_course_error, explained_for_all
+from autograder.course.known_errors import as_course_error, explain_general_error
 from autograder.errors import CourseError
 
 
@@ -71,12 +71,12 @@ def raised_from(*errors: Exception) -> Exception:
 def test_what_ends_a_run_is_found_behind_what_was_made_of_it() -> None:
     full = OperationalError("COMMIT", {}, sqlite3.OperationalError("database or disk is full"))
     for error in (raised_from(full, ValueError("see above")), raised_from(OSError(errno.ENOSPC, "full"), KeyError())):
-        known = explained_for_all(error)
+        known = explain_general_error(error)
         assert known is not None
         assert "space" in known.do
     locked = OperationalError("COMMIT", {}, sqlite3.OperationalError("database is locked"))
     for error in (raised_from(locked, ValueError()), OSError(errno.EACCES, "no"), ValueError()):
-        assert explained_for_all(error) is None
+        assert explain_general_error(error) is None
 
 
 def test_a_setting_that_cannot_be_is_explained() -> None:

@@ -13,7 +13,7 @@ from nbformat.v4 import new_output
 
 from autograder.checking.verdict import VERDICT_MIME, Finding, Verdict
 from autograder.commands.selftest import solve as module
-from autograder.commands.selftest.solve import devices, solve
+from autograder.commands.selftest.solve import resolve_devices, solve
 from autograder.course.authoring.chapter import find_chapter
 from autograder.course.authoring.solution_notebook import solution_notebook
 from autograder.engine.interface import Execution, Submission
@@ -147,9 +147,9 @@ def test_an_exercise_that_the_notebook_lost_is_unsound(project: Path) -> None:
 
 @pytest.mark.parametrize(("there", "wanted"), [(True, ["cpu", "cuda"]), (False, ["cpu"])])
 def test_auto_means_every_device_that_is_there(monkeypatch: pytest.MonkeyPatch, there: bool, wanted: list[str]) -> None:
-    monkeypatch.setattr(module, "cuda_is_there", lambda: there)
-    assert devices("auto") == wanted
-    assert devices("cpu") == ["cpu"]
+    monkeypatch.setattr(module, "is_cuda_available", lambda: there)
+    assert resolve_devices("auto") == wanted
+    assert resolve_devices("cpu") == ["cpu"]
 
 
 @pytest.mark.cuda

@@ -19,7 +19,7 @@ from traitlets import default
 
 from autograder.course.authoring import lesson_cache
 from autograder.course.authoring.lesson_cache import execution_cache_path, lock_execution_caches, open_execution_cache
-from autograder.course.authoring.printed_values import with_values_cell
+from autograder.course.authoring.printed_values import append_values_cell
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = ROOT / "chapters"
@@ -72,7 +72,7 @@ class Lesson:
 
     def run(self, folder: Path) -> tuple[list[Any], dict[str, Any]]:
         """Execute the lesson in a fresh kernel; return its code cells, and the answers to what is asked."""
-        notebook = read_myst_markdown_notebook(with_values_cell(self.source, self.path), path=self.path)
+        notebook = read_myst_markdown_notebook(append_values_cell(self.source, self.path), path=self.path)
         questions = ", ".join(f"{name!r}: {expression}" for name, expression in self.asked.items())
         asking = f"import json\nprint(json.dumps({{{questions}}}, default=lambda tensor: tensor.tolist()))"
         notebook.cells.append(nbformat.v4.new_code_cell(asking))

@@ -27,9 +27,9 @@ from autograder.course.release.nbgrader_release import generate_assignment
 from autograder.engine.settings import GradingSettings
 from autograder.grading.autograde import autograde
 from autograder.grading.feedback.pages import write_feedback
-from autograder.grading.plugin import configured
+from autograder.grading.plugin import autograder_config
 from autograder.grading.record.results import GradeResult
-from autograder.grading.reports.export import export, handed_in_nothing
+from autograder.grading.reports.export import absent_grades, export
 from autograder.grading.reports.grades import read_grades
 from autograder.intake.downloads.collect import collect
 from autograder.intake.people.enrol import enrol
@@ -194,7 +194,9 @@ def test_pictures_in_answers_are_shown_however_they_were_put_there(course: Cours
     collect(course, CHAPTER, with_todays_prompts("pictures.zip", course))
     results = grade(course)
     assert set(results) == {"attached", "datauri", "onlydatauri", "filepic", "imgtag"}
-    pages = {page.parents[1].name: page.read_text() for page in write_feedback(course, CHAPTER, configured(course))}
+    pages = {
+        page.parents[1].name: page.read_text() for page in write_feedback(course, CHAPTER, autograder_config(course))
+    }
     for student, page in pages.items():
         assert re.search(r'<img [^>]*src="data:image/png;base64,iVBORw0KGgo', page), student
         assert "<img src=&quot;" not in page
@@ -223,7 +225,7 @@ def test_a_file_for_canvas_has_cells_only_for_work_that_is_graded(course: Course
         "canvas.csv": {"11": {CHAPTER: "6.00", DECODING: "4.00"}},
         f"canvas-{CHAPTER}.csv": {number: {CHAPTER: "6.00"} for number in ("12", "13", "14")},
     }
-    assert [grade.student for grade in handed_in_nothing(grades)] == ["blind"]
+    assert [grade.student for grade in absent_grades(grades)] == ["blind"]
 
 
 def canvas_cells(path: Path) -> dict[str, dict[str, str]]:

@@ -60,5 +60,7 @@ def test_a_file_is_read_or_has_a_named_verdict(
     if len(data) < 1_000_000:
         assert nbformat.writes(taken_in(data, manifest).notebook) == nbformat.writes(intake.notebook)
     at_once = read(data)
-    monkeypatch.setattr(notebook_reader, "top_level", lambda text, at_once: lazy_json.top_level(text, at_once=0))
+    monkeypatch.setattr(
+        notebook_reader, "parse_top_level", lambda text, at_once: lazy_json.parse_top_level(text, at_once=0)
+    )
     assert read(data) == at_once, "what is parsed at once is read as what is gone through"

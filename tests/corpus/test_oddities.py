@@ -9,7 +9,7 @@ from itertools import zip_longest
 import pytest
 
 from autograder.engine.settings import GradingSettings
-from autograder.grading.course_settings import as_released
+from autograder.grading.course_settings import settings_for_release
 from autograder.grading.record.results import ExerciseResult, GradeResult
 from autograder.grading.replay import rerun
 from autograder.intake.downloads.store import submitted_notebook
@@ -55,7 +55,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
         path.parent.mkdir(parents=True)
         path.write_bytes(work.json())
     known = [GradeResult(student, CHAPTER, "graded") for student in handed_in]
-    results = rerun(course, released_manifest(course, CHAPTER), known, as_released(course, CHAPTER, SETTINGS))
+    results = rerun(course, released_manifest(course, CHAPTER), known, settings_for_release(course, CHAPTER, SETTINGS))
     return {
         oddity.name: Graded(handed_in[result.student], result)
         for result in results

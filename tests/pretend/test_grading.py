@@ -12,7 +12,7 @@ import torch
 from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.checks import exercise
 from autograder.engine.sandbox.lockdown import LAYERS
-from autograder.engine.settings import GradingSettings, device_is_there, resolve_device
+from autograder.engine.settings import GradingSettings, is_device_available, resolve_device
 from autograder.engine.transport import msgpack_scan, serialization
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.errors import CourseError
@@ -87,7 +87,7 @@ def test_gradients_and_diagnoses_on_the_cpu_are_right_where_there_is_an_accelera
 
 def test_a_device_that_pytorch_finds_can_be_asked_for(accelerator: str) -> None:
     assert resolve_device(accelerator) == accelerator
-    assert device_is_there(accelerator)
+    assert is_device_available(accelerator)
     with pytest.raises(CourseError, match="no device 'tpu'"):
         resolve_device("tpu")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder.site.page_body import picture_faults
+from autograder.site.page_body import image_faults
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from autograder.site.page_body import picture_faults
     ],
 )
 def test_a_picture_without_words_or_with_a_path_for_words_is_a_fault(html: str, fault: str) -> None:
-    (found,) = picture_faults(html)
+    (found,) = image_faults(html)
     assert fault in found
 
 
@@ -35,4 +35,4 @@ def test_a_picture_without_words_or_with_a_path_for_words_is_a_fault(html: str, 
     ],
 )
 def test_a_picture_with_words_is_no_fault(html: str) -> None:
-    assert picture_faults(html) == []
+    assert image_faults(html) == []

@@ -214,9 +214,9 @@ def test_a_place_that_cannot_be_written_is_named_before_any_work_is_done(
 
 def test_two_builds_do_not_share_a_cache_at_the_same_time(course: Path) -> None:
     cache = course / ".cache/site"
-    with build_module._alone(cache), pytest.raises(SiteError, match="another build"):
+    with build_module._lock_cache(cache), pytest.raises(SiteError, match="another build"):
         build_site(course)
-    with build_module._alone(cache):
+    with build_module._lock_cache(cache):
         pass
 
 

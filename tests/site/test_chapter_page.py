@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder.site.chapter_page import ChapterPage, chapter_bar, header_buttons, with_bar
+from autograder.site.chapter_page import ChapterPage, chapter_bar, header_buttons, insert_bar
 
 LESSON = ChapterPage("03_scaled_dot_product", "lesson")
 DOCUMENTS = ["chapters/03_scaled_dot_product/exercises", "chapters/03_scaled_dot_product/lesson"]
@@ -49,8 +49,10 @@ def test_addresses_are_escaped() -> None:
 
 
 def test_the_bar_stands_under_the_title() -> None:
-    assert with_bar("<section><h1>T</h1><p>x</p><h1>U</h1>", "<nav/>") == "<section><h1>T</h1><nav/><p>x</p><h1>U</h1>"
-    assert with_bar("<p>no title</p>", "<nav/>") == "<p>no title</p>"
+    assert (
+        insert_bar("<section><h1>T</h1><p>x</p><h1>U</h1>", "<nav/>") == "<section><h1>T</h1><nav/><p>x</p><h1>U</h1>"
+    )
+    assert insert_bar("<p>no title</p>", "<nav/>") == "<p>no title</p>"
 
 
 def test_a_page_with_students_files_offers_them_instead_of_its_source() -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from autograder.course.chapter_names import listed_chapters
+from autograder.course.chapter_names import parse_chapter_list
 from autograder.errors import CourseError
 from autograder.site.build import SiteCourse, build_site
-from autograder.site.page_parts.closed_chapters import absolute_document, without_closed_links
+from autograder.site.page_parts.closed_chapters import absolute_document, remove_closed_links
 
 ROOT = Path(__file__).parents[2]
 OPEN = ["05_transformer", "06_tokenization"]
@@ -106,16 +106,16 @@ def test_a_smaller_site_names_only_its_chapters_and_gives_no_solution_away(site:
 
 
 def test_lists_of_chapters_take_names_and_ranges() -> None:
-    assert listed_chapters("01, 3,05-07,gpt") == ["01", "3", "05", "06", "07", "gpt"]
-    assert listed_chapters("scaled-dot") == ["scaled-dot"]
+    assert parse_chapter_list("01, 3,05-07,gpt") == ["01", "3", "05", "06", "07", "gpt"]
+    assert parse_chapter_list("scaled-dot") == ["scaled-dot"]
     with pytest.raises(CourseError, match="backwards"):
-        listed_chapters("11-01")
+        parse_chapter_list("11-01")
     with pytest.raises(CourseError, match="empty"):
-        listed_chapters(" ,")
+        parse_chapter_list(" ,")
 
 
 def test_links_to_closed_chapters_become_their_text() -> None:
     inside = '<a class="x" href="../12_rotary/lesson.html#dial">The <em>dial</em></a>'
-    assert without_closed_links(inside, ["12_rotary"]) == "The <em>dial</em>"
-    assert without_closed_links(inside, ["13_grouped_query"]) == inside
-    assert without_closed_links(inside, []) == inside
+    assert remove_closed_links(inside, ["12_rotary"]) == "The <em>dial</em>"
+    assert remove_closed_links(inside, ["13_grouped_query"]) == inside
+    assert remove_closed_links(inside, []) == inside

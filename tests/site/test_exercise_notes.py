@@ -10,8 +10,8 @@ from docutils import nodes
 from autograder.course.authoring.chapter import Chapter, chapters
 from autograder.course.authoring.numbering import Effort
 from autograder.site.page_parts.exercise_notes import (
-    Needed,
     Note,
+    Prerequisite,
     add_notes,
     add_practice,
     details,
@@ -28,7 +28,10 @@ NOTE = Note(
     Effort("top_p", 6, "Mass: `top_p`", 2, 15),
     4.0,
     (("The numbers are right.", 3.0), ("Half precision.", 1.0)),
-    (Needed("top_k", "5", "#rank-top-k"), Needed("masked_softmax", "masked_softmax", "../02/exercises.html#a")),
+    (
+        Prerequisite("top_k", "5", "#rank-top-k"),
+        Prerequisite("masked_softmax", "masked_softmax", "../02/exercises.html#a"),
+    ),
 )
 
 

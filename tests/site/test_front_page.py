@@ -15,10 +15,10 @@ from autograder.checks import exercises
 from autograder.course.authoring.chapter import chapters
 from autograder.errors import CourseError
 from autograder.site.front_page.attempts import attempts_html, read_attempts, verdict_of
-from autograder.site.front_page.cards import cards_html, read_built
+from autograder.site.front_page.cards import cards_html, parse_card_texts
 from autograder.site.front_page.facts import Facts, count, fact, facts_html, read_facts
-from autograder.site.front_page.hero import Heads, heads_of, hero_svg
-from autograder.site.page_body import picture_faults
+from autograder.site.front_page.hero import Heads, hero_svg, parse_heads
+from autograder.site.page_body import image_faults
 
 ROOT = Path(__file__).parents[2]
 INTRO = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ def test_counts_are_those_of_the_code_and_none_stands_in_the_text() -> None:
     [
         (lambda: count(ROOT, "students"), "exercises"),
         (lambda: fact(ROOT, "colour"), "version"),
-        (lambda: read_built("01: A cell.", ["01", "02"]), "02"),
+        (lambda: parse_card_texts("01: A cell.", ["01", "02"]), "02"),
         (lambda: read_attempts(""), "=== Title"),
         (lambda: read_attempts("=== One\ndef f(): ..."), "=== Title"),
         (lambda: read_attempts("def f(): ...\n=== One\nx\n=== Two\ny"), "=== Title"),
@@ -79,11 +79,11 @@ def test_a_source_address_is_linked_and_cloned() -> None:
 
 
 def test_every_chapter_has_a_card_with_a_drawing() -> None:
-    built = read_built(block("course-cards"), [chapter.number for chapter in COURSE])
+    built = parse_card_texts(block("course-cards"), [chapter.number for chapter in COURSE])
     markup = cards_html(COURSE, built, link)
     assert markup.count('<li class="tfc-card">') == markup.count('role="img"') == len(COURSE)
     assert markup.count("<style>") == 1
-    assert picture_faults(markup) == []
+    assert image_faults(markup) == []
     for chapter in COURSE:
         assert f"../chapters/{chapter.name}/lesson.html" in markup
 
@@ -109,10 +109,10 @@ def explorer(caption: str) -> str:
 
 
 def test_the_hero_shows_the_weights_of_the_lessons_figure() -> None:
-    heads = heads_of(explorer("Figure 4.5. Who?"), "Figure 4.5")
+    heads = parse_heads(explorer("Figure 4.5. Who?"), "Figure 4.5")
     assert heads == Heads(["a", "<b>"], [[[1.0, 0.0], [0.25, 0.75]]])
-    assert heads_of(explorer("Figure 4.4. Who?"), "Figure 4.5") is None
-    assert heads_of("<p>Figure 4.5</p>", "Figure 4.5") is None
+    assert parse_heads(explorer("Figure 4.4. Who?"), "Figure 4.5") is None
+    assert parse_heads("<p>Figure 4.5</p>", "Figure 4.5") is None
 
 
 def test_the_hero_has_a_state_for_each_head_and_word() -> None:

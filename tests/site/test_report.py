@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from autograder.site.build_log import error_tail, read_report, warnings_in
+from autograder.site.build_log import error_tail, parse_warnings, read_report
 
 
 def test_a_run_that_died_before_it_could_report_is_an_empty_report(tmp_path: Path) -> None:
@@ -12,14 +12,14 @@ def test_a_run_that_died_before_it_could_report_is_an_empty_report(tmp_path: Pat
 def test_warnings_are_found_with_their_further_lines_without_colours_and_without_the_roots_path(tmp_path: Path) -> None:
     output = f"\x1b[91m{tmp_path}/book/intro.md:3: WARNING: 'myst' cross-reference target not found\x1b[39;49;00m\n   more\n\nplain\n"
     output += f"{tmp_path}/book/a.md: ERROR: Unknown directive type\n"
-    first, second = warnings_in(output, tmp_path)
+    first, second = parse_warnings(output, tmp_path)
     assert first.splitlines()[0] == "book/intro.md:3: WARNING: 'myst' cross-reference target not found"
     assert "more" in first
     assert second == "book/a.md: ERROR: Unknown directive type"
 
 
 def test_text_without_warnings_has_none(tmp_path: Path) -> None:
-    assert warnings_in("Running Jupyter-Book\nbuild succeeded.\n", tmp_path) == []
+    assert parse_warnings("Running Jupyter-Book\nbuild succeeded.\n", tmp_path) == []
 
 
 def test_last_words_are_the_reason_and_not_the_traceback_after_it() -> None:

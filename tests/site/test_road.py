@@ -6,7 +6,7 @@ from pathlib import Path
 from autograder.checks import exercises
 from autograder.checks.headings import headings
 from autograder.course.authoring.chapter import chapters
-from autograder.course.authoring.overview import uses
+from autograder.course.authoring.overview import required_exercises
 from autograder.site.course_map import road
 
 ROOT = Path(__file__).parents[2]
@@ -22,15 +22,15 @@ def test_every_exercise_is_a_part_of_the_road_once() -> None:
 
 def test_a_part_is_built_of_what_its_code_names() -> None:
     registry = exercises()
-    assert {"rnn_cell"} <= uses("rnn_forward", registry)
-    assert {"EncoderLayer", "DecoderLayer"} <= uses("Transformer", registry)
-    assert {"T5Layer"} <= uses("T5", registry)
-    assert uses("rnn_cell", registry) == set()
+    assert {"rnn_cell"} <= required_exercises("rnn_forward", registry)
+    assert {"EncoderLayer", "DecoderLayer"} <= required_exercises("Transformer", registry)
+    assert {"T5Layer"} <= required_exercises("T5", registry)
+    assert required_exercises("rnn_cell", registry) == set()
 
 
 def test_no_part_is_built_of_itself() -> None:
     registry = exercises()
-    assert not [name for name in registry if name in uses(name, registry)]
+    assert not [name for name in registry if name in required_exercises(name, registry)]
 
 
 def test_every_link_leads_to_a_lesson_or_to_a_heading_of_its_exercises() -> None:

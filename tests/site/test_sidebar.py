@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from autograder.site.page_parts.sidebar import shortened
+from autograder.site.page_parts.sidebar import shorten_sidebar
 
 
 def item(title: str, address: str, *, current: bool = False) -> str:
@@ -21,30 +21,30 @@ PACKAGE = [item("Notation", "n.html"), item("tfcourse.data", "d.html"), item("tf
 
 
 def test_a_chapters_two_pages_share_a_line() -> None:
-    text = shortened(listed(*CHAPTERS))
+    text = shorten_sidebar(listed(*CHAPTERS))
     assert text.count("<li") == 1
     assert re.findall(r'href="([^"]+)"', text) == ["a/lesson.html", "a/exercises.html"]
     assert 'aria-label="Exercises of chapter 01"' in text
 
 
 def test_the_page_of_exercises_that_is_open_is_marked() -> None:
-    text = shortened(listed(CHAPTERS[0], item("01 · Exercises", "#", current=True)))
+    text = shorten_sidebar(listed(CHAPTERS[0], item("01 · Exercises", "#", current=True)))
     assert 'class="tfc-side-exercises tfc-side-here"' in text
-    assert "tfc-side-here" not in shortened(listed(*CHAPTERS))
+    assert "tfc-side-here" not in shorten_sidebar(listed(*CHAPTERS))
 
 
 def test_modules_of_the_package_are_folded_unless_one_is_open() -> None:
-    text = shortened(listed(*PACKAGE))
+    text = shorten_sidebar(listed(*PACKAGE))
     assert text.count("<details>") == 1
     assert text.index("Notation") < text.index("<details>") < text.index("tfcourse.data")
-    opened = shortened(listed(*PACKAGE[:2], item("tfcourse.vit", "#", current=True)))
+    opened = shorten_sidebar(listed(*PACKAGE[:2], item("tfcourse.vit", "#", current=True)))
     assert "<details open>" in opened
 
 
 def test_no_page_is_lost_and_other_lists_stay() -> None:
     guides = listed(item("For students", "s.html"), item("Contributing", "c.html"))
-    assert re.findall(r'href="([^"]+)"', shortened(guides)) == ["s.html", "c.html"]
-    text = shortened(listed(*PACKAGE, item("References", "r.html")))
+    assert re.findall(r'href="([^"]+)"', shorten_sidebar(guides)) == ["s.html", "c.html"]
+    text = shorten_sidebar(listed(*PACKAGE, item("References", "r.html")))
     assert sorted(re.findall(r'href="([^"]+)"', text)) == ["d.html", "n.html", "r.html", "v.html"]
 
 
@@ -54,7 +54,7 @@ def test_details_for_instructors_are_folded_under_short_titles() -> None:
         item("Teaching · Limits", "l.html"),
         item("Teaching · Commands", "c.html"),
     ]
-    text = shortened(listed(*pages, item("Contributing", "d.html")))
+    text = shorten_sidebar(listed(*pages, item("Contributing", "d.html")))
     assert "<summary>Teaching, in detail</summary>" in text
     assert "Teaching · " not in text
     assert re.findall(r'href="([^"]+)"', text) == ["i.html", "l.html", "c.html", "d.html"]

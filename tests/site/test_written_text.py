@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from autograder.site.front_page.facts import RECORD, written
+from autograder.site.front_page.facts import RECORD, record_nodes
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +20,7 @@ def test_text_and_commands_are_those_of_the_record() -> None:
         "loss": 1.234,
         "text": "The with <statement>",
     }
-    training, commands, note, text = written(record)
+    training, commands, note, text = record_nodes(record)
     assert "1,234 parameters for 2,000 steps" in training.astext()
     assert "from 4.57 to 1.23 nats" in training.astext()
     assert commands.astext().splitlines() == ["python train.py", "tfcourse generate folder/ x"]

@@ -1,1 +1,1 @@
-"""Test the course itself: solve, doctor, quality of the checks, and the sample class."""
+"""Test the course itself: its solutions, this machine, its checks, and a sample class."""

@@ -1,4 +1,4 @@
-"""Diagnose this machine: report missing packages, devices and isolation, and their remedies, without changing anything."""
+"""Check this machine, and report problems and their remedies without changing anything."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NO_SPACE = 32 << 20
 
 @dataclass(frozen=True)
 class Item:
-    """The result of one check."""
+    """The result of one examination."""
 
     name: str  # the checked item
     state: State  # ``"ok"``; ``"note"``: works with a limitation; ``"missing"``: some command cannot work without it
@@ -57,44 +57,44 @@ class Item:
 
 
 def examine(course_dir: Path | None = None) -> list[Item]:
-    """Check the machine and a course folder, and return the results in a fixed order.
+    """Examine the machine and a course folder, and return the results in a fixed order.
 
     Args:
         course_dir: the course folder, or None. A missing course is not a fault of the machine.
     """
     return [
-        _python(),
-        *_packages(_NEEDED, "missing"),
-        *_packages(_FOR_TESTS, "note"),
-        *_kernel(),
-        *_devices(),
-        _browser(),
-        *_isolation(),
-        *([] if course_dir is None else _course(course_dir)),
+        _examine_python(),
+        *_examine_packages(_NEEDED, "missing"),
+        *_examine_packages(_FOR_TESTS, "note"),
+        *_examine_kernel(),
+        *_examine_devices(),
+        _examine_browser(),
+        *_examine_isolation(),
+        *([] if course_dir is None else _examine_course(course_dir)),
     ]
 
 
-def _python() -> Item:
+def _examine_python() -> Item:
     description = f"{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     return Item("Python", "ok", description)
 
 
-def _packages(purposes: dict[str, str], state: State) -> Iterator[Item]:
+def _examine_packages(purposes: dict[str, str], state: State) -> Iterator[Item]:
     for name, purpose in purposes.items():
         try:
             installed = version(name)
         except PackageNotFoundError:
             yield Item(name, state, f"not installed; needed for {purpose}", _INSTALL)
             continue
-        range_ = _ranges().get(name, "")
-        if _within(installed, range_):
+        range_ = _required_ranges().get(name, "")
+        if _is_in_range(installed, range_):
             yield Item(name, "ok", installed)
         else:
             yield Item(name, state, f"{installed}, and the course needs {range_} for {purpose}", _INSTALL)
 
 
 @cache
-def _ranges() -> dict[str, str]:
+def _required_ranges() -> dict[str, str]:
     """Return the version ranges that this project requires, by package."""
     try:
         from packaging.requirements import InvalidRequirement, Requirement
@@ -105,7 +105,7 @@ def _ranges() -> dict[str, str]:
     return {requirement.name: str(requirement.specifier) for requirement in parsed}
 
 
-def _within(installed: str, range_: str) -> bool:
+def _is_in_range(installed: str, range_: str) -> bool:
     if not range_:
         return True
     from packaging.specifiers import SpecifierSet
@@ -113,7 +113,7 @@ def _within(installed: str, range_: str) -> bool:
     return SpecifierSet(range_).contains(installed, prereleases=True)
 
 
-def _kernel() -> Iterator[Item]:
+def _examine_kernel() -> Iterator[Item]:
     if importlib.util.find_spec("jupyter_client") is None:
         return
     from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
@@ -126,7 +126,7 @@ def _kernel() -> Iterator[Item]:
     yield Item("kernel", "ok", f"python3 in {spec.resource_dir}")
 
 
-def _devices() -> Iterator[Item]:
+def _examine_devices() -> Iterator[Item]:
     if importlib.util.find_spec("torch") is None:
         return
     import torch
@@ -140,14 +140,14 @@ def _devices() -> Iterator[Item]:
         yield Item("CUDA", "note", f"none ({why}); device mistakes are still found, on the meta device")
 
 
-def _browser() -> Item:
+def _examine_browser() -> Item:
     path = shutil.which("chromium")
     if path:
         return Item("chromium", "ok", path)
     return Item("chromium", "note", "not found; only the browser tests need it", "apt-get install chromium")
 
 
-def _isolation() -> Iterator[Item]:
+def _examine_isolation() -> Iterator[Item]:
     from autograder.engine.sandbox.isolation import available_layers, missing_layers
     from autograder.engine.sandbox.settings import level_of
 
@@ -160,9 +160,9 @@ def _isolation() -> Iterator[Item]:
     yield Item("isolation", "note", detail, remedy)
 
 
-def _course(course_dir: Path) -> Iterator[Item]:
+def _examine_course(course_dir: Path) -> Iterator[Item]:
     if (course_dir / CONFIG_NAME).is_file():
-        yield _folder(course_dir.resolve())
+        yield _examine_folder(course_dir.resolve())
         if os.name == "posix" and course_dir.stat().st_mode & 0o007:
             detail = "others on this machine can read grades, names and the secret seed"
             yield Item("course privacy", "note", detail, shlex.join(["chmod", "700", str(course_dir.resolve())]))
@@ -170,14 +170,14 @@ def _course(course_dir: Path) -> Iterator[Item]:
         if copies:
             remedy = "A synchronized folder has two versions of these files. Compare them, and keep one of each."
             yield Item("conflict copies", "note", some(copies), remedy)
-        yield _books(course_dir)
+        yield _examine_books(course_dir)
     else:
         command = shell_command(Course(course_dir.resolve()), "assign", "CHAPTER")
         yield Item("course", "note", f"no course in {course_dir}", f"{command} makes one.")
 
 
-def _folder(root: Path) -> Item:
-    """Report whether a course folder is writable, and its free space."""
+def _examine_folder(root: Path) -> Item:
+    """Examine whether a course folder is writable, and its free space."""
     name = "course folder"
     try:
         require_writable(root, "Check who may write there, or name another course folder with --course.")
@@ -192,9 +192,9 @@ def _folder(root: Path) -> Item:
     return Item(name, "note" if free >= NO_SPACE else "missing", detail, remedy)
 
 
-def _books(course_dir: Path) -> Item:
+def _examine_books(course_dir: Path) -> Item:
     try:
-        return Item("gradebook", "ok", _gradebook(Course.open(course_dir)))
+        return Item("gradebook", "ok", _examine_gradebook(Course.open(course_dir)))
     except Exception as error:
         reported = as_course_error(error)
         if reported is None:
@@ -202,15 +202,15 @@ def _books(course_dir: Path) -> Item:
         return Item("gradebook", "missing", str(CourseError(reported.what, where=reported.where)), reported.do)
 
 
-def _gradebook(course: Course) -> str:
+def _examine_gradebook(course: Course) -> str:
     from autograder.course.course_rules import without_vivas
     from autograder.course.gradebook.reader import open_gradebook
 
     with open_gradebook(course) as gradebook:
         chapters = without_vivas([assignment.name for assignment in gradebook.assignments])
-        counts = f"{_count(len(chapters), 'chapter')}, {_count(len(gradebook.students), 'student')}"
+        counts = f"{_count_text(len(chapters), 'chapter')}, {_count_text(len(gradebook.students), 'student')}"
     return f"{counts} ({course.root})"
 
 
-def _count(number: int, noun: str) -> str:
+def _count_text(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"

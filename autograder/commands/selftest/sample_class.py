@@ -1,4 +1,4 @@
-"""Generate a sample class whose submissions resemble real ones: right solutions, known mistakes, gaps, and a few damaged files.
+"""Generate a sample class whose submissions resemble real ones.
 
 Everything is drawn from a seed, and every score can be predicted before anything is graded. So the class serves as a demonstration and as
 a test of the whole path from submissions to the gradebook.
@@ -30,7 +30,7 @@ from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError, some
 from autograder.grading.course_settings import configured_settings, with_seed
-from autograder.intake.roster import Student, merged, read_roster, safe_id, write_roster
+from autograder.intake.roster import Student, merge_collected, read_roster, safe_id, write_roster
 from autograder.parallel import parallel_map
 
 SAVED_AS = "sample_class.json"
@@ -62,7 +62,7 @@ Oddity = Literal["", "late", "stripped", "not a notebook", "not handed in", "bro
 
 @dataclass(frozen=True)
 class Expected:
-    """A student's work in one exercise, and its expected score."""
+    """A student's work on one exercise and its expected score."""
 
     kind: Kind  # a right solution, a known mistake, the untouched stub, or a cell that Python cannot read
     score: float | None  # the points that the check must give; None for a known mistake without a prediction
@@ -72,7 +72,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class SampleWork:
-    """A student's work in one chapter."""
+    """A student's work on one chapter."""
 
     oddity: Oddity = ""  # the oddity of the file; empty for most
     # the work and its expected score, by exercise; empty for a file that cannot be graded
@@ -86,7 +86,7 @@ class SampleWork:
 
     @property
     def score(self) -> float | None:
-        """The total points that the checks must give; None if a known mistake has no prediction."""
+        """The expected total points, or None if a known mistake has no prediction."""
         if not self.gradable:
             return 0.0
         scores = [item.score for item in self.exercises.values() if item.score is not None]
@@ -111,7 +111,7 @@ class SampleStudent:
 def sample_class(
     root: Path, course: Course, chapters: Sequence[str], *, students: int = 24, seed: int = 0, predict: bool = False
 ) -> list[SampleStudent]:
-    """Generate a class and write its submissions to a course.
+    """Generate a class and write its submissions into a course.
 
     Args:
         root: the project; answers to questions are shortened model answers from its rubrics.
@@ -130,35 +130,37 @@ def sample_class(
     Raises:
         CourseError: if a chapter is not released, the course has real submissions, or a file cannot be written.
     """
-    earlier = _earlier(course)
-    released = {chapter: _released(course, chapter) for chapter in chapters}
-    people = _people(students, random.Random(f"people {seed}"))
+    earlier = _read_earlier(course)
+    released = {chapter: _read_release(course, chapter) for chapter in chapters}
+    people = _draw_people(students, random.Random(f"people {seed}"))
     # Saved before the submissions: if a run is interrupted, the next one does not take its submissions for real students'.
-    _save(course, earlier | {student: {"id": student} for student, _ in people})
+    _save_students(course, earlier | {student: {"id": student} for student, _ in people})
     class_list = []
     for number, (student, name) in enumerate(people):
         rng = random.Random(f"{student} {seed}")
         skill = round(min(0.97, max(0.08, rng.betavariate(4.0, 2.0))), 3)
         works = {}
         for position, chapter in enumerate(chapters):
-            work, notebook = _work(
-                rng, skill, released[chapter], _oddity(number, position, len(chapters)), root, chapter
+            work, notebook = _draw_work(
+                rng, skill, released[chapter], _choose_oddity(number, position, len(chapters)), root, chapter
             )
-            _hand_in(course, student, chapter, work, notebook, rng)
+            _write_submission(course, student, chapter, work, notebook, rng)
             works[chapter] = work
         class_list.append(SampleStudent(student, name, skill, works))
     class_list.sort(key=lambda student: student.id)
     if predict:
         # With the course's hidden questions: a mistake may fail on some and not on others.
-        class_list = _scored(class_list, with_seed(course, configured_settings(course)).seed or 0)
+        class_list = _add_scores(class_list, with_seed(course, configured_settings(course)).seed or 0)
     _set_due_dates(course, chapters)
-    write_roster(course, merged(read_roster(course), [Student(student.id, student.name) for student in class_list]))
-    _save(course, earlier | {student.id: student.to_dict() for student in class_list})
+    write_roster(
+        course, merge_collected(read_roster(course), [Student(student.id, student.name) for student in class_list])
+    )
+    _save_students(course, earlier | {student.id: student.to_dict() for student in class_list})
     return class_list
 
 
-def predicted_scores(mistakes: Mapping[str, Sequence[str]], seed: int) -> dict[tuple[str, str], float]:
-    """Predict the scores of known mistakes from the checks' sheets, without running a notebook.
+def predict_scores(mistakes: Mapping[str, Sequence[str]], seed: int) -> dict[tuple[str, str], float]:
+    """Predict the scores of known mistakes without running a notebook.
 
     Args:
         mistakes: names of misconceptions, by exercise.
@@ -167,16 +169,16 @@ def predicted_scores(mistakes: Mapping[str, Sequence[str]], seed: int) -> dict[t
     Returns:
         The scores, by exercise and misconception.
     """
-    scores = parallel_map(_predicted, [(name, names, seed) for name, names in mistakes.items()])
+    scores = parallel_map(_predict_question, [(name, names, seed) for name, names in mistakes.items()])
     return {(name, mistake): score for name, names in zip(mistakes, scores, strict=True) for mistake, score in names}
 
 
-def _predicted(question: tuple[str, Sequence[str], int]) -> list[tuple[str, float]]:
+def _predict_question(question: tuple[str, Sequence[str], int]) -> list[tuple[str, float]]:
     name, mistakes, seed = question
-    return [(mistake, _predicted_score(name, mistake, seed)) for mistake in mistakes]
+    return [(mistake, _predict_score(name, mistake, seed)) for mistake in mistakes]
 
 
-def _predicted_score(name: str, mistake: str, seed: int) -> float:
+def _predict_score(name: str, mistake: str, seed: int) -> float:
     exercise = exercises()[name]
     wrong = next(item.wrong for item in exercise.misconceptions if item.name == mistake)
     # A diagnosis takes time and changes no points.
@@ -184,15 +186,15 @@ def _predicted_score(name: str, mistake: str, seed: int) -> float:
     return decide(alone, LocalSubject(wrong)).score
 
 
-def _scored(students: Sequence[SampleStudent], seed: int) -> list[SampleStudent]:
-    """Return the students with the scores of their known mistakes."""
+def _add_scores(students: Sequence[SampleStudent], seed: int) -> list[SampleStudent]:
+    """Return the students with the predicted scores of their known mistakes."""
     mistakes: dict[str, dict[str, None]] = {}
     for student in students:
         for work in student.chapters.values():
             for name, item in work.exercises.items():
                 if item.mistake:
                     mistakes.setdefault(name, {})[item.mistake] = None
-    scores = predicted_scores({name: sorted(mistakes[name]) for name in exercises() if name in mistakes}, seed)
+    scores = predict_scores({name: sorted(mistakes[name]) for name in exercises() if name in mistakes}, seed)
 
     def scored(name: str, item: Expected) -> Expected:
         return replace(item, score=scores[name, item.mistake]) if item.mistake else item
@@ -210,14 +212,14 @@ def _scored(students: Sequence[SampleStudent], seed: int) -> list[SampleStudent]
 
 
 @cache
-def _code(name: str, mistake: str) -> str:
+def _solution_code(name: str, mistake: str) -> str:
     exercise = exercises()[name]
     wrongs = {item.name: item.wrong for item in exercise.misconceptions}
     return standalone_source(wrongs[mistake] if mistake else exercise.reference, rename=name)
 
 
-def _earlier(course: Course) -> dict[str, dict[str, Any]]:
-    """Return the saved students who have submissions here, by id: all must be from an earlier sample class.
+def _read_earlier(course: Course) -> dict[str, dict[str, Any]]:
+    """Return the saved students who have submissions here, by id.
 
     Raises:
         CourseError: if one of them is not, or the saved list is damaged.
@@ -240,12 +242,12 @@ def _earlier(course: Course) -> dict[str, dict[str, Any]]:
     return {student: item for student, item in saved_students.items() if student in submitted}
 
 
-def _save(course: Course, students: Mapping[str, Mapping[str, Any]]) -> None:
+def _save_students(course: Course, students: Mapping[str, Mapping[str, Any]]) -> None:
     content = json.dumps([students[student] for student in sorted(students)], indent=1, ensure_ascii=False)
-    _write({course.root / SAVED_AS: f"{content}\n".encode()})
+    _write_files({course.root / SAVED_AS: f"{content}\n".encode()})
 
 
-def _write(contents: Mapping[Path, bytes]) -> None:
+def _write_files(contents: Mapping[Path, bytes]) -> None:
     """Write files, all or none, and remove temporary files of a killed run."""
     remove_stale_temp_files(contents)
     try:
@@ -255,7 +257,7 @@ def _write(contents: Mapping[Path, bytes]) -> None:
         raise CourseError(error.what, where=error.where, do=do) from error
 
 
-def _released(course: Course, chapter: str) -> Any:
+def _read_release(course: Course, chapter: str) -> Any:
     path = course.folder("release", ".", chapter) / f"{chapter}.ipynb"
     if not path.is_file():
         raise CourseError(
@@ -266,8 +268,11 @@ def _released(course: Course, chapter: str) -> Any:
     return nbformat.read(path, as_version=4)
 
 
-def _people(count: int, rng: random.Random) -> list[tuple[str, str]]:
-    """Return distinct ids and names; a class larger than the list of names gets numbered names."""
+def _draw_people(count: int, rng: random.Random) -> list[tuple[str, str]]:
+    """Return distinct ids and names.
+
+    A class larger than the list of names gets numbered names.
+    """
     names = [f"{first} {last}" for first in _FIRST for last in _LAST]
     rng.shuffle(names)
     chosen = []
@@ -278,8 +283,8 @@ def _people(count: int, rng: random.Random) -> list[tuple[str, str]]:
     return chosen
 
 
-def _oddity(number: int, position: int, chapters: int) -> Oddity:
-    """Return the oddity of a student by number, so that every class of eight or more has each of them."""
+def _choose_oddity(number: int, position: int, chapters: int) -> Oddity:
+    """Return a student's oddity, so that every class of eight or more has each of them."""
     last = position == chapters - 1
     if number in (1, 5):
         return "late"
@@ -292,7 +297,7 @@ def _oddity(number: int, position: int, chapters: int) -> Oddity:
     return "broken cell" if number == 6 and not position else ""
 
 
-def _work(
+def _draw_work(
     rng: random.Random, skill: float, released: Any, oddity: Oddity, root: Path, chapter: str
 ) -> tuple[SampleWork, Any]:
     notebook = copy.deepcopy(released)
@@ -302,40 +307,42 @@ def _work(
     for position, cell in enumerate(checked):
         exercise = exercises()[_mark(cell)["grade_id"]]
         difficulty = position / max(1, len(checked) - 1)
-        expected[exercise.name] = _solve(rng, skill, difficulty, exercise, cell)
+        expected[exercise.name] = _write_solution(rng, skill, difficulty, exercise, cell)
     if oddity == "broken cell" and checked:
-        expected[_break(checked[0])] = Expected("broken", 0.0, exercises()[_mark(checked[0])["grade_id"]].points)
-    answers = tuple(_answer(rng, skill, notebook, root, chapter)) if oddity != "not a notebook" else ()
+        expected[_truncate_code(checked[0])] = Expected(
+            "broken", 0.0, exercises()[_mark(checked[0])["grade_id"]].points
+        )
+    answers = tuple(_write_answers(rng, skill, notebook, root, chapter)) if oddity != "not a notebook" else ()
     if oddity == "stripped":
-        _strip(notebook)
+        _strip_metadata(notebook)
     work = SampleWork(oddity, expected, answers)
     return (work, notebook) if work.gradable else (SampleWork(oddity), notebook)
 
 
-def _solve(rng: random.Random, skill: float, difficulty: float, exercise: Exercise, cell: Any) -> Expected:
-    """Draw a student's solution of an exercise by skill, and write it into the cell."""
+def _write_solution(rng: random.Random, skill: float, difficulty: float, exercise: Exercise, cell: Any) -> Expected:
+    """Write a random solution of an exercise into a cell, depending on skill."""
     chance = skill + 0.25 * (0.5 - difficulty)
     luck = rng.random()
     if luck < chance:
-        cell.source = _code(exercise.name, "")
+        cell.source = _solution_code(exercise.name, "")
         return Expected("right", exercise.points, exercise.points)
     if not exercise.misconceptions or luck > chance + (1 - chance) * 0.8:
         return Expected("stub", 0.0, exercise.points)
     # The first mistakes of a check are the most frequent ones.
     weights = [1 / (rank + 1.5) for rank in range(len(exercise.misconceptions))]
     mistake = rng.choices(exercise.misconceptions, weights)[0].name
-    cell.source = _code(exercise.name, mistake)
+    cell.source = _solution_code(exercise.name, mistake)
     # The score is predicted after all draws, if at all.
     return Expected("mistake", None, exercise.points, mistake)
 
 
-def _break(cell: Any) -> str:
-    """Break a cell's code in the middle of a line; return its exercise."""
+def _truncate_code(cell: Any) -> str:
+    """Truncate a cell's code in the middle of a line, and return its exercise."""
     cell.source = cell.source.rstrip() + "\n\nprint(result of the last line"
     return str(_mark(cell)["grade_id"])
 
 
-def _answer(rng: random.Random, skill: float, notebook: Any, root: Path, chapter: str) -> list[str]:
+def _write_answers(rng: random.Random, skill: float, notebook: Any, root: Path, chapter: str) -> list[str]:
     rubrics = read_rubrics(root / "chapters" / chapter / "rubrics.md")
     names = []
     for cell in notebook.cells:
@@ -359,8 +366,8 @@ def _mark(cell: Any) -> Mapping[str, Any]:
     return mark
 
 
-def _strip(notebook: Any) -> None:
-    """Change a notebook as Colab does: other metadata, other ids."""
+def _strip_metadata(notebook: Any) -> None:
+    """Remove metadata and change ids as Colab does."""
     notebook.metadata = {"colab": {"provenance": []}, "kernelspec": {"name": "python3", "display_name": "Python 3"}}
     for number, cell in enumerate(notebook.cells):
         cell.metadata = {"id": f"c0LAB{number}"}
@@ -368,7 +375,9 @@ def _strip(notebook: Any) -> None:
     notebook.nbformat_minor = 0
 
 
-def _hand_in(course: Course, student: str, chapter: str, work: SampleWork, notebook: Any, rng: random.Random) -> None:
+def _write_submission(
+    course: Course, student: str, chapter: str, work: SampleWork, notebook: Any, rng: random.Random
+) -> None:
     hours = rng.uniform(0.5, 70.0)
     folder = course.folder("submitted", student, chapter)
     if work.oddity == "not handed in":
@@ -382,7 +391,7 @@ def _hand_in(course: Course, student: str, chapter: str, work: SampleWork, noteb
     if work.oddity == "not a notebook":
         handed_in = b"%PDF-1.7\n% exported by mistake: File, Download, PDF\n"
     stamp = moment.strftime("%Y-%m-%d %H:%M:%S UTC").encode()
-    _write({folder / "timestamp.txt": stamp, folder / f"{chapter}.ipynb": handed_in})
+    _write_files({folder / "timestamp.txt": stamp, folder / f"{chapter}.ipynb": handed_in})
 
 
 def _set_due_dates(course: Course, chapters: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Run the solutions and the stubs as the grader runs a submission.
+"""Run the solutions and the stubs as the grader runs submissions.
 
 Every exercise must get full marks for its solution and none for its stub: then course, checks and machine agree.
 """
@@ -17,7 +17,7 @@ from autograder.course.authoring.chapter import Chapter, find_chapter, grade_id,
 from autograder.course.authoring.solution_notebook import hidden_test
 from autograder.course.authoring.sync import require_project_package
 from autograder.engine.interface import Executor, Submission
-from autograder.engine.settings import GradingSettings, cuda_is_there, resolve_device
+from autograder.engine.settings import GradingSettings, is_cuda_available, resolve_device
 from autograder.engine.workers.plain import PlainExecutor
 from autograder.errors import CourseError
 from autograder.intake.notebook.problem import problems_of
@@ -69,8 +69,8 @@ class SolveResult:
         return "\n".join(lines)
 
 
-def devices(choice: str) -> list[str]:
-    """Return the devices to solve on.
+def resolve_devices(choice: str) -> list[str]:
+    """Return the names of the devices for the solutions.
 
     Args:
         choice: ``"cpu"``, ``"cuda"``, or ``"auto"``: the CPU, and CUDA if it is available.
@@ -79,7 +79,7 @@ def devices(choice: str) -> list[str]:
         CourseError: if CUDA is chosen and not available.
     """
     if choice == "auto":
-        return ["cpu", "cuda"] if cuda_is_there() else ["cpu"]
+        return ["cpu", "cuda"] if is_cuda_available() else ["cpu"]
     return [resolve_device(choice)]
 
 
@@ -91,7 +91,7 @@ def solve(
     progress: Callable[[str], None] = lambda step: None,
     make_executor: Callable[[GradingSettings], Executor] = PlainExecutor,
 ) -> list[SolveResult]:
-    """Run the solution notebooks and the stubs of some chapters, each in a new process, on a device.
+    """Run the solution notebooks and the stubs of chapters on a device.
 
     The tests include the hidden tests, as in the grader.
 
@@ -106,14 +106,14 @@ def solve(
     """
     require_project_package(root)
     selected = [find_chapter(root, name) for name in chapters]
-    notebooks = {chapter.name: _solution_notebook(chapter) for chapter in selected}
+    notebooks = {chapter.name: _read_solution(chapter) for chapter in selected}
     settings = GradingSettings(device=device, cell_seconds=CELL_SECONDS, submission_seconds=NOTEBOOK_SECONDS)
     executor = make_executor(settings)
     results = []
     for chapter in selected:
-        solutions = _verdicts(executor, chapter, "solutions", notebooks[chapter.name])
+        solutions = _run_notebook(executor, chapter, "solutions", notebooks[chapter.name])
         progress(f"{chapter.name}: solutions on {device}")
-        stubs = _verdicts(executor, chapter, "stubs", chapter.notebook())
+        stubs = _run_notebook(executor, chapter, "stubs", chapter.notebook())
         progress(f"{chapter.name}: stubs on {device}")
         for exercise in chapter.exercises():
             solution, error = solutions.get(exercise.name, _ABSENT)
@@ -125,7 +125,7 @@ def solve(
 _ABSENT = (None, "the notebook has no test cell for it")
 
 
-def _solution_notebook(chapter: Chapter) -> Any:
+def _read_solution(chapter: Chapter) -> Any:
     path = chapter.solution_path
     advice = "Write it from the reference: tfcourse sync"
     if not path.is_file():
@@ -136,8 +136,10 @@ def _solution_notebook(chapter: Chapter) -> Any:
         raise CourseError(f"the solution notebook cannot be read ({error})", where=path, do=advice) from error
 
 
-def _verdicts(executor: Executor, chapter: Chapter, kind: str, notebook: Any) -> dict[str, tuple[Verdict | None, str]]:
-    """Run a notebook and return every exercise's verdict, or None and the reason."""
+def _run_notebook(
+    executor: Executor, chapter: Chapter, kind: str, notebook: Any
+) -> dict[str, tuple[Verdict | None, str]]:
+    """Run a notebook, and return each exercise's verdict, or None and the reason."""
     for cell in notebook.cells:
         if is_test(cell):
             cell.source = hidden_test(grade_id(cell).removeprefix("test_"))
@@ -152,13 +154,13 @@ def _verdicts(executor: Executor, chapter: Chapter, kind: str, notebook: Any) ->
     verdicts = {}
     for cell in filter(is_test, done.cells):
         name = grade_id(cell).removeprefix("test_")
-        verdict, error = _verdict(cell.outputs)
+        verdict, error = _read_verdict(cell.outputs)
         # The error of an exercise's cell or of the setup cell says more than the NameError in the test.
         verdicts[name] = (verdict, (problems.get(name) or problems.get("setup") or error) if error else "")
     return verdicts
 
 
-def _verdict(outputs: Sequence[Any]) -> tuple[Verdict | None, str]:
+def _read_verdict(outputs: Sequence[Any]) -> tuple[Verdict | None, str]:
     for output in outputs:
         if output.output_type == "execute_result" and VERDICT_MIME in output.data:
             return Verdict.from_dict(output.data[VERDICT_MIME]), ""

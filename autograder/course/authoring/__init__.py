@@ -1,4 +1,4 @@
-"""Keep chapters in step with the reference: stubs, solution notebooks, rubrics, executed lessons.
+"""Keep chapters consistent with the reference: stubs, solution notebooks, rubrics, executed lessons.
 
 A solution is written once, in ``tfcourse``. Everything here derives from it, and reports what no longer does.
 """

@@ -1,4 +1,4 @@
-"""Model a chapter: its files, notebook, exercises and questions, and its faults."""
+"""Model a chapter: its files, notebook, exercises and questions, and detect faults in them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from autograder.checking.exercise import Exercise
 from autograder.course.authoring.myst import notebook_of, read_text
 from autograder.course.authoring.rubrics import Rubric, read_rubrics
-from autograder.course.chapter_names import only_chapter
+from autograder.course.chapter_names import resolve_chapter
 from autograder.errors import CourseError
 
 ANSWER_TEXT = "YOUR ANSWER HERE"
@@ -53,7 +53,7 @@ def _all_exercises() -> Mapping[str, Exercise]:
 
 @dataclass(frozen=True)
 class Question:
-    """A question that a person marks."""
+    """A question in words, which a person marks."""
 
     name: str  # the grade id of its answer cell, ``question_<topic>``
     points: float
@@ -72,27 +72,27 @@ class Chapter:
 
     @property
     def folder(self) -> Path:
-        """The chapter's folder."""
+        """The path of the chapter's folder."""
         return self.root / "chapters" / self.name
 
     @property
     def lesson(self) -> Path:
-        """The lesson."""
+        """The path of the lesson."""
         return self.folder / "lesson.md"
 
     @property
     def path(self) -> Path:
-        """The text notebook with prompts, stubs and tests."""
+        """The path of the text notebook with prompts, stubs and tests."""
         return self.folder / "exercises.md"
 
     @property
     def rubrics_path(self) -> Path:
-        """The rubrics of the questions in words."""
+        """The path of the rubrics of the questions in words."""
         return self.folder / "rubrics.md"
 
     @property
     def solution_path(self) -> Path:
-        """The generated notebook with the solutions."""
+        """The path of the generated notebook with the solutions."""
         return self.root / "solutions" / self.name / "exercises.ipynb"
 
     @property
@@ -117,7 +117,7 @@ class Chapter:
         return read_text(self.path)
 
     def notebook(self) -> Any:
-        """Return the exercises as a new notebook.
+        """Parse the exercises as a new notebook.
 
         Raises:
             CourseError: if the file is missing or is no MyST notebook.
@@ -139,7 +139,7 @@ class Chapter:
         return [Question(grade_id(cell), float(cell.metadata.nbgrader.get("points") or 0)) for cell in cells]
 
     def faults(self) -> list[Drift]:
-        """Return the faults that prevent a release and that no command can mend."""
+        """Return the faults that prevent a release and that no command can fix."""
         return [*_exercise_faults(self), *_question_faults(self)]
 
 
@@ -162,26 +162,26 @@ def find_chapter(root: Path, name: str, registry: Mapping[str, Exercise] | None 
     every = chapters(root, registry)
     by_name = {chapter.name: chapter for chapter in every}
     do = f"Known chapters: {', '.join(by_name) or 'none'}."
-    return by_name[only_chapter(name, by_name, " with exercises", do=do, where=root / "chapters")]
+    return by_name[resolve_chapter(name, by_name, " with exercises", do=do, where=root / "chapters")]
 
 
 def grade_id(cell: Any) -> str:
-    """Return a cell's nbgrader id, or an empty string."""
+    """Return a cell's nbgrader id; empty without one."""
     return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
 
 
 def is_stub(cell: Any) -> bool:
-    """Return whether students write an exercise in this cell."""
+    """Return whether a cell is the stub of an exercise."""
     return cell.cell_type == "code" and bool(cell.metadata.get("nbgrader", {}).get("solution"))
 
 
 def is_test(cell: Any) -> bool:
-    """Return whether a cell is the test of an exercise."""
+    """Return whether a cell is an exercise's test."""
     return cell.cell_type == "code" and bool(cell.metadata.get("nbgrader", {}).get("grade"))
 
 
 def is_answer(cell: Any) -> bool:
-    """Return whether students answer a question in words in this cell."""
+    """Return whether a cell is for the answer to a question in words."""
     return cell.cell_type == "markdown" and bool(cell.metadata.get("nbgrader", {}).get("solution"))
 
 
@@ -192,7 +192,7 @@ _TEST = {"grade": True, "locked": True, "solution": False}
 _ANSWER = {"grade": True, "locked": False, "solution": True}
 
 
-def _wanted_flags(cell: Any) -> dict[str, Any]:
+def _expected_flags(cell: Any) -> dict[str, Any]:
     name = grade_id(cell)
     if cell.cell_type == "markdown":
         flags = _ANSWER if name.startswith("question_") else _LOCKED
@@ -244,7 +244,7 @@ def _metadata_faults(chapter: Chapter, cells: Any) -> Iterator[Drift]:
         if name in names:
             yield Drift(chapter.path, name, "two cells have this grade_id", "Rename or remove one.")
         names.add(name)
-        expected = _wanted_flags(cell)
+        expected = _expected_flags(cell)
         wrong = [key for key, value in expected.items() if cell.metadata.nbgrader.get(key) != value]
         if wrong:
             settings = ", ".join(f"{key}: {str(expected[key]).lower()}" for key in wrong)

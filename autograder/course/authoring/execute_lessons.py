@@ -21,14 +21,14 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from autograder.course.authoring.lesson_cache import lock_execution_caches, open_execution_cache
-from autograder.course.authoring.printed_values import count_values, fill_in, printed_values, with_values_cell
+from autograder.course.authoring.printed_values import append_values_cell, count_values, fill_in, printed_values
 from autograder.parallel import available_cores
 
 _LOGGER = logging.getLogger(__name__)
 
 
 def execute_lessons(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str]) -> None:
-    """Execute the notebooks among the pages to read."""
+    """Execute the uncached notebooks among the pages that Sphinx will read."""
     settings = env.mystnb_config
     if settings.execution_mode == "cache":
         execute_missing(Path(settings.execution_cache_path), _notebooks(env, docnames), settings.execution_timeout)
@@ -37,7 +37,7 @@ def execute_lessons(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str])
 def execute_missing(
     folder: Path, lessons: Sequence[tuple[Path, Any]], timeout: float
 ) -> tuple[Any, dict[Path, Exception]]:
-    """Execute the lessons that a cache lacks, as many in parallel as there are processors, but at least two.
+    """Execute lessons that are not cached, in as many threads as there are processors, but at least two.
 
     Args:
         folder: the cache, as ``execution_cache_path`` returns it.
@@ -77,13 +77,13 @@ def execute_missing(
 
 
 def _notebooks(env: BuildEnvironment, docnames: Sequence[str]) -> list[tuple[Path, Any]]:
-    """Return file and content of the pages that are notebooks to execute."""
+    """Return the path and parsed content of pages that are notebooks to execute."""
     settings, notebooks = env.mystnb_config, []
     for name in docnames:
         path = Path(env.doc2path(name))
         if any(path.match(pattern) for pattern in settings.execution_excludepatterns):
             continue
-        text = with_values_cell(path.read_text(encoding="utf-8"), path)
+        text = append_values_cell(path.read_text(encoding="utf-8"), path)
         reader = create_nb_reader(str(path), env.myst_config, settings, text)
         if reader is not None:
             notebooks.append((path, reader.read(text)))
@@ -99,13 +99,13 @@ def _is_cached(cache: Any, notebook: Any) -> bool:
 
 
 def print_values(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Put the values that a lesson has printed for its prose into the text that Sphinx reads."""
+    """Replace the expressions in a lesson's prose by the values that its execution printed."""
     settings = app.env.mystnb_config
     path = Path(app.env.doc2path(docname))
     reader = create_nb_reader(str(path), app.env.myst_config, settings, source[0])
     if reader is None or not count_values(source[0]):
         return
-    source[0] = with_values_cell(source[0], path)
+    source[0] = append_values_cell(source[0], path)
     with suppress(KeyError):  # it has failed, as MyST-NB will report
         _, executed = open_execution_cache(Path(settings.execution_cache_path)).merge_match_into_notebook(
             reader.read(source[0])

@@ -31,7 +31,7 @@ END_SOLUTION = "### END SOLUTION"
 
 
 def stub_source(exercise: Exercise) -> str:
-    """Return the stub: the signature and docstring of the reference, or, for a class, of every public method, without bodies.
+    """Return the stub: the reference's signature and docstring (for a class, of every public method) without bodies.
 
     Raises:
         CourseError: if the reference cannot be cut into head and body.
@@ -56,7 +56,7 @@ def solution_source(exercise: Exercise) -> str:
         for method in private:
             # Inside the markers, so that it is removed with the solution.
             lines += ["", *without_tool_comments(module.slice(first_line(method), last_line(method)))]
-        helpers = _written_out(module, [function, *private])
+        helpers = _copied_helpers(module, [function, *private])
         imports = _helper_imports(exercise.reference.__module__, module, [function, *private, *helpers], helpers)
         before = [*indented(imports, function), *[""] * bool(imports)]
         for helper in helpers:
@@ -72,8 +72,8 @@ def solution_source(exercise: Exercise) -> str:
     return with_new_bodies(module, node, fill)
 
 
-def _written_out(module: ModuleSource, functions: Sequence[Function]) -> list[Function]:
-    """Return the private helpers that functions use, directly or through others, and that return a value, in the module's order."""
+def _copied_helpers(module: ModuleSource, functions: Sequence[Function]) -> list[Function]:
+    """Return the private helpers that return a value and that functions use, also indirectly, in the module's order."""
     helpers: dict[str, Function] = {}
     waiting = list(functions)
     while waiting:

@@ -1,4 +1,4 @@
-"""Locate the cache of executed lessons under a hash of everything that could change their outputs.
+"""Locate the cache of executed lessons under a hash of all inputs that may change their outputs.
 
 jupyter-cache keys an executed notebook by its kernel and its code cells, and ignores the package that the cells import: a corrected
 ``tfcourse`` would still show its old figures. Each state of the package therefore gets its own cache.
@@ -24,7 +24,7 @@ EXECUTIONS = Path(".cache", "site", "execution")
 
 
 def execution_cache_path(root: Path, base: Path, sources: Iterable[str] = SOURCES) -> Path:
-    """Return the cache folder for the present state of the course's package and of the environment.
+    """Return the cache folder for the current state of the course's package and environment.
 
     Args:
         sources: folders below ``root`` whose ``*.py`` files count; one that does not exist counts as empty.
@@ -34,7 +34,7 @@ def execution_cache_path(root: Path, base: Path, sources: Iterable[str] = SOURCE
 
 
 def open_execution_cache(path: Path) -> Any:
-    """Open a cache of executed notebooks; a new one is complete before another process sees it.
+    """Open a cache of executed notebooks, under a lock because jupyter-cache creates its tables unsafely.
 
     jupyter-cache creates its database on first use. Two processes that do so at once fail with "table already exists".
 
@@ -51,7 +51,7 @@ def open_execution_cache(path: Path) -> Any:
 
 @contextmanager
 def lock_execution_caches(base: Path) -> Iterator[None]:
-    """Wait until no other process writes into a cache below ``base``; the slides have one, too."""
+    """Wait until no other process writes to a cache below ``base``, which includes the slides' cache."""
     base.mkdir(parents=True, exist_ok=True)
     handle = lock_folder(base, wait=True)
     try:
@@ -62,7 +62,7 @@ def lock_execution_caches(base: Path) -> Iterator[None]:
 
 
 def prune_execution_caches(current: Path) -> None:
-    """Delete all but the most recently used caches beside the one in use, which is marked as used now."""
+    """Delete all but the most recently used caches next to the current one, which is marked as used."""
     if current.is_dir():
         current.touch()
         delete_oldest(path for path in current.parent.iterdir() if path.is_dir())

@@ -1,4 +1,4 @@
-"""Read a MyST text notebook, and change its code cells without changing any other byte."""
+"""Read a MyST text notebook, and rewrite its code cells without changing any other byte."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CodeCell:
 
 
 def read_text(path: Path) -> str:
-    """Return a text file's content.
+    """Read a UTF-8 text file.
 
     Raises:
         CourseError: if it is missing or cannot be read.
@@ -45,7 +45,7 @@ def read_text(path: Path) -> str:
 
 
 def notebook_of(text: str, where: Path) -> Any:
-    """Parse a MyST text notebook; the cell ids depend only on its content.
+    """Parse a MyST text notebook; cell ids depend only on its content.
 
     A cell's id is its grade id or else derives from its source. jupytext's own metadata are dropped.
 
@@ -56,7 +56,7 @@ def notebook_of(text: str, where: Path) -> Any:
         CourseError: if it is not a MyST notebook.
     """
     try:
-        notebook = deepcopy(_read(text))
+        notebook = deepcopy(_parse_cached(text))
     except (MystMetadataParsingError, YAMLError, ValueError) as error:
         raise CourseError(
             f"the file is not a MyST notebook: {error}", where=where, do="Correct the metadata of the cell."
@@ -73,7 +73,7 @@ def notebook_of(text: str, where: Path) -> Any:
 
 
 @lru_cache(maxsize=32)
-def _read(text: str) -> Any:
+def _parse_cached(text: str) -> Any:
     # Parsing a chapter takes a tenth of a second, and building a chapter parses it ten times.
     return jupytext.reads(text, fmt="md:myst")
 
@@ -89,7 +89,7 @@ def set_cell_ids(notebook: Any) -> None:
         cell["id"] = stem if counts[stem] == 1 else f"{stem[:58]}-{counts[stem]}"
 
 
-def with_code_cells(text: str, changes: Mapping[int, CodeCell], where: Path) -> str:
+def rewrite_code_cells(text: str, changes: Mapping[int, CodeCell], where: Path) -> str:
     """Rewrite some code cells of a MyST text notebook; every other byte stays.
 
     Args:
@@ -102,14 +102,14 @@ def with_code_cells(text: str, changes: Mapping[int, CodeCell], where: Path) -> 
     lines = text.split("\n")
     for index, (start, end) in reversed(list(enumerate(_code_fences(text)))):
         if index in changes:
-            lines[start:end] = _content(lines[start:end], changes[index], f"{where}:{start}")
+            lines[start:end] = _rewrite_fence(lines[start:end], changes[index], f"{where}:{start}")
     changed = "\n".join(lines)
     _confirm(changed, changes, where)
     return changed
 
 
 def write_notebook(notebook: Any) -> bytes:
-    """Serialize a notebook; the same notebook gives the same bytes.
+    """Serialise a notebook deterministically.
 
     Raises:
         CourseError: if it is not a valid notebook.
@@ -123,13 +123,13 @@ def write_notebook(notebook: Any) -> bytes:
 
 
 def lines_outside_code(text: str) -> list[int]:
-    """Return the numbers of the lines outside code cells, from 0."""
+    """Return the 0-based numbers of the lines outside code cells."""
     inside = {line for start, end in _code_fences(text) for line in range(start, end)}
     return [line for line in range(text.count("\n") + 1) if line not in inside]
 
 
 def _code_fences(text: str) -> list[tuple[int, int]]:
-    """Return the first and the closing line of each code cell's content, from 0."""
+    """Return the 0-based first and closing line of each code cell's content."""
     depth, fences = 0, []
     for token in get_parser().parse(text + "\n"):
         depth += token.nesting
@@ -138,8 +138,8 @@ def _code_fences(text: str) -> list[tuple[int, int]]:
     return fences
 
 
-def _content(lines: list[str], cell: CodeCell, where: str) -> list[str]:
-    """Return the lines of a fence with new code and points; its other metadata stay."""
+def _rewrite_fence(lines: list[str], cell: CodeCell, where: str) -> list[str]:
+    """Return the lines of a fence with new code and points, keeping its other metadata."""
     options = _options_length(lines)
     header = lines[:options]
     if cell.points is not None:
@@ -163,7 +163,7 @@ def _options_length(lines: list[str]) -> int:
 
 
 def _confirm(text: str, changes: Mapping[int, CodeCell], where: Path) -> None:
-    """Verify the changed text: a stub that contains a fence would end its cell early."""
+    """Verify the changed text, because a stub that contains a fence would end its cell early."""
     cells = [cell for cell in notebook_of(text, where).cells if cell.cell_type == "code"]
     for index, expected in changes.items():
         if index >= len(cells) or cells[index].source != expected.source:

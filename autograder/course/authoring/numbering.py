@@ -1,4 +1,4 @@
-"""Read the effort of each exercise from its prompt, and state numbers on pages: of headings, hours and exercises."""
+"""Read each exercise's effort from its prompt, and update numbers on pages: of headings, hours and exercises."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 @dataclass(frozen=True)
 class Effort:
-    """The effort of one exercise or question."""
+    """The difficulty and time of one exercise or question."""
 
     name: str  # the exercise's name, or the question's grade id
     number: int  # its number in the chapter
@@ -34,7 +34,7 @@ class Effort:
 
     @property
     def heading(self) -> str:
-        """The heading as the page shows it, as plain text."""
+        """The heading as plain text, as the page shows it."""
         return f"{self.number} · {self.title.replace('`', '')}"
 
 
@@ -61,11 +61,11 @@ def efforts_in(notebook: Any, path: Path) -> list[Effort]:
         if is_stub(cell) or is_answer(cell):
             name = str(grade_id(cell))
             if name not in entries:
-                entries[name] = _effort(name, prompt, path)
+                entries[name] = _parse_effort(name, prompt, path)
     return list(entries.values())
 
 
-def _effort(name: str, prompt: str, path: Path) -> Effort:
+def _parse_effort(name: str, prompt: str, path: Path) -> Effort:
     heading, effort = _HEADING.search(prompt), _EFFORT.search(prompt)
     if heading is None or effort is None:
         raise CourseError(
@@ -76,8 +76,8 @@ def _effort(name: str, prompt: str, path: Path) -> Effort:
     return Effort(name, int(heading[1]), heading[2], len(effort[1]), int(effort[2]), prompt)
 
 
-def with_numbered_headings(text: str) -> str:
-    """Return an exercise notebook whose headings ``## N · Title`` are numbered from 1, in order."""
+def renumber_headings(text: str) -> str:
+    """Renumber the headings ``## N · Title`` of an exercise notebook from 1."""
     lines = text.split("\n")
     number = 0
     for index in lines_outside_code(text):
@@ -87,8 +87,8 @@ def with_numbered_headings(text: str) -> str:
     return "\n".join(lines)
 
 
-def with_hours(lesson: str, chapter: Chapter) -> str:
-    """Return a lesson that states the hours of its exercises, if it states any.
+def update_hours(lesson: str, chapter: Chapter) -> str:
+    """Update the hours of its exercises in a lesson that states them.
 
     Raises:
         CourseError: if a prompt lacks its difficulty and minutes.
@@ -100,8 +100,8 @@ def with_hours(lesson: str, chapter: Chapter) -> str:
     return _HOURS.sub(rf"\g<1>{word}\g<3>", lesson)
 
 
-def with_counts(readme: str, course: Sequence[Chapter]) -> str:
-    """Return a README with the number of exercises of the course and of each chapter that its table lists."""
+def update_counts(readme: str, course: Sequence[Chapter]) -> str:
+    """Update the numbers of exercises, of the course and of each listed chapter, in a README."""
     counts = {chapter.name[:2]: len(chapter.exercises()) for chapter in course}
 
     def row(match: re.Match[str]) -> str:

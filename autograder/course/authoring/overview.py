@@ -21,7 +21,7 @@ _SHORT_PATH = 120  # minutes
 
 
 def overview_cell(notebook: Any, chapter: Chapter) -> Any:
-    """Return a cell with the table of a notebook's exercises: difficulty, minutes, points and needed exercises.
+    """Return a cell with a table of a notebook's exercises: difficulty, minutes, points and required exercises.
 
     If all together take more than two hours, the cell names a path of two hours through what most other exercises build on. There is no
     table if a prompt lacks its number, its difficulty or its minutes.
@@ -33,7 +33,7 @@ def overview_cell(notebook: Any, chapter: Chapter) -> Any:
     except CourseError:
         return nbformat.v4.new_markdown_cell(lines[0])
     numbers = {effort.name: effort.number for effort in assigned}
-    needs = {name: _needed(name, chapter) & numbers.keys() for name in numbers}
+    needs = {name: _assigned_requirements(name, chapter) & numbers.keys() for name in numbers}
     rows = [
         f"| {effort.number} · {effort.title} | {'★' * effort.difficulty} | {effort.minutes} | {points[effort.name]:g} "
         f"| {', '.join(str(number) for number in sorted(numbers[name] for name in needs[effort.name]))} |"
@@ -54,12 +54,12 @@ def overview_cell(notebook: Any, chapter: Chapter) -> Any:
     return nbformat.v4.new_markdown_cell("\n".join(lines))
 
 
-def _needed(name: str, chapter: Chapter) -> set[str]:
-    return uses(name, chapter.registry) if name in chapter.registry else set()
+def _assigned_requirements(name: str, chapter: Chapter) -> set[str]:
+    return required_exercises(name, chapter.registry) if name in chapter.registry else set()
 
 
 def _short_path(minutes: Mapping[str, int], needs: Mapping[str, set[str]]) -> set[str]:
-    """Return exercises of at most two hours, with all that they need; exercises that most others need come first."""
+    """Return at most two hours of exercises with all exercises that they require, the most required ones first."""
     closed: dict[str, set[str]] = {}
     for name in minutes:  # in the order of the notebook, in which an exercise follows those that it needs
         closed[name] = {name}.union(*(closed.get(needed, {needed}) for needed in needs[name]))
@@ -70,8 +70,8 @@ def _short_path(minutes: Mapping[str, int], needs: Mapping[str, set[str]]) -> se
     return path
 
 
-def uses(name: str, registry: Mapping[str, Exercise]) -> set[str]:
-    """Return the exercises that the reference of an exercise names, itself or through helpers of its module."""
+def required_exercises(name: str, registry: Mapping[str, Exercise]) -> set[str]:
+    """Return the exercises that an exercise's reference uses, itself or through helpers of its module."""
     by_object = {id(exercise.reference): other for other, exercise in registry.items()}
     names: set[str] = set()
     visited: set[int] = set()
@@ -82,7 +82,7 @@ def uses(name: str, registry: Mapping[str, Exercise]) -> set[str]:
             continue
         visited.add(id(current))
         module = inspect.getmodule(current)
-        for value in _named(current, vars(module)):
+        for value in _used_values(current, vars(module)):
             if id(value) in by_object:
                 names.add(by_object[id(value)])
             elif inspect.isfunction(value) and value.__module__ == current.__module__:
@@ -90,9 +90,9 @@ def uses(name: str, registry: Mapping[str, Exercise]) -> set[str]:
     return names - {name}
 
 
-def _named(definition: Any, names: Mapping[str, Any]) -> Iterator[Any]:
-    """Return the values of a module's names that a piece of its code uses."""
-    for node in ast.walk(_tree(definition)):
+def _used_values(definition: Any, names: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the values of a module's names that a piece of its code uses."""
+    for node in ast.walk(_parse_source(definition)):
         if isinstance(node, ast.Name) and node.id in names:
             yield names[node.id]
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names:
@@ -102,5 +102,5 @@ def _named(definition: Any, names: Mapping[str, Any]) -> Iterator[Any]:
 
 
 @cache
-def _tree(definition: Any) -> ast.Module:
+def _parse_source(definition: Any) -> ast.Module:
     return ast.parse(textwrap.dedent(inspect.getsource(definition)))

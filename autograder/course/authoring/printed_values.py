@@ -1,4 +1,4 @@
-"""Let a lesson print the numbers in its prose: ``{{weights[0, 1]:.3f}}`` becomes the value of that expression, in that format.
+"""Print computed numbers in a lesson's prose: ``{{weights[0, 1]:.3f}}`` becomes the formatted value.
 
 The expressions are evaluated after the lesson's last cell, by a cell that is appended for this purpose and that no reader sees. They may
 stand anywhere in Markdown, also within formulas, where MyST-NB's own ``glue`` and ``eval`` cannot.
@@ -31,14 +31,14 @@ for printed_value in [
 """
 
 
-def with_values_cell(text: str, path: Path) -> str:
-    """Return a lesson's MyST text with the cell that evaluates its expressions; without expressions it stays as it is.
+def append_values_cell(text: str, path: Path) -> str:
+    """Append the cell that evaluates its expressions to a lesson's MyST text, if it has any.
 
     Raises:
         CourseError: if a text in double braces is not an expression with a format; it names the file, which is ``path``.
     """
     try:
-        fields = list(_fields(text))
+        fields = list(_parse_fields(text))
     except ValueError as error:
         raise CourseError(str(error), where=path, do="Write a format, as in {{error:.3f}}.") from error
     if not fields:
@@ -48,24 +48,24 @@ def with_values_cell(text: str, path: Path) -> str:
 
 
 def printed_values(executed: Any) -> list[str]:
-    """Return the values that the appended cell of an executed lesson has printed."""
+    """Return the values that an executed lesson's appended cell printed."""
     return "".join(output.text for output in executed.cells[-1].outputs).splitlines()
 
 
 def printed_by_expression(text: str, executed: Any) -> dict[tuple[str, str], str]:
-    """Return the values that an executed lesson has printed, by expression and format."""
-    return dict(zip(_fields(text), printed_values(executed), strict=True)) if count_values(text) else {}
+    """Return the values that an executed lesson printed, by expression and format."""
+    return dict(zip(_parse_fields(text), printed_values(executed), strict=True)) if count_values(text) else {}
 
 
 def fill_in(text: str, values: Sequence[str]) -> str:
-    """Return Markdown with values in place of the first expressions, one each, in order."""
+    """Replace the first expressions of a Markdown text by values, in order."""
     remaining = iter(values)
     return _replace(text, lambda written: next(remaining))
 
 
 def fill_in_printed(text: str, printed: Mapping[tuple[str, str], str]) -> str:
-    """Return Markdown with the values of those expressions that another text has printed; other expressions stay."""
-    return _replace(text, lambda written: printed.get(_field(written)))
+    """Replace expressions in a Markdown text by the values that another text printed; others stay."""
+    return _replace(text, lambda written: printed.get(_parse_field(written)))
 
 
 def _replace(text: str, value_of: Callable[[str], str | None]) -> str:
@@ -81,18 +81,18 @@ def _replace(text: str, value_of: Callable[[str], str | None]) -> str:
 
 
 def count_values(text: str) -> int:
-    """Return the number of expressions in Markdown."""
-    return len(list(_fields(text)))
+    """Return the number of expressions in a Markdown text."""
+    return len(list(_parse_fields(text)))
 
 
-def _fields(text: str) -> Iterator[tuple[str, str]]:
+def _parse_fields(text: str) -> Iterator[tuple[str, str]]:
     for match in _PARTS.finditer(text):
         if not match["code"]:
             for field in re.findall(_VALUE, match[0]):
-                yield _field(field)
+                yield _parse_field(field)
 
 
-def _field(written: str) -> tuple[str, str]:
+def _parse_field(written: str) -> tuple[str, str]:
     expression, _, form = written.rpartition(":")
     try:
         ast.parse(expression.strip(), mode="eval")

@@ -1,4 +1,4 @@
-"""Read the rubrics of a chapter's questions: model answers and mark schemes, only for markers.
+"""Read the rubrics of a chapter's questions, which only markers see: model answers and mark schemes.
 
 Rubrics have their own file, `chapters/NN/rubrics.md`: `exercises.md` is a page of the site, and a model answer must not be on it.
 """
@@ -54,18 +54,18 @@ class Rubric:
     def items(self) -> list[RubricItem]:
         """The items of the mark scheme."""
         texts = [item.strip() for item in _BULLET.split(self.marks)[1:]]
-        return [RubricItem(text, _worth(text)) for text in texts]
+        return [RubricItem(text, _stated_points(text)) for text in texts]
 
     @property
     def points(self) -> float | None:
-        """The sum of the items' points; None if there is no item or one lacks points."""
+        """The sum of the items' points; None without items or if one states no points."""
         worths = [item.points for item in self.items]
         numbers = [worth for worth in worths if worth is not None]
         return sum(numbers) if worths and len(numbers) == len(worths) else None
 
 
 def read_rubrics(path: Path) -> dict[str, Rubric]:
-    """Return a chapter's rubrics by question; none if there is no such file.
+    """Return a chapter's rubrics by question; empty without a file.
 
     Raises:
         CourseError: if the file cannot be read.
@@ -82,7 +82,7 @@ def read_rubrics(path: Path) -> dict[str, Rubric]:
 
 
 def rubrics_in_notebook(path: Path) -> dict[str, Rubric]:
-    """Return the rubrics that nbgrader's source notebook of a chapter holds, by question; none if the notebook cannot be read.
+    """Return the rubrics in a chapter's nbgrader source notebook by question; empty if it cannot be read.
 
     ``tfcourse assign`` writes each rubric between the solution markers of the answer cell, so a course folder has its rubrics without the
     project. An instructor's own notebook may hold them in the same way: a line ``**Model answer**``, and a line ``**Marks**``.
@@ -103,6 +103,6 @@ def rubrics_in_notebook(path: Path) -> dict[str, Rubric]:
     return rubrics
 
 
-def _worth(item: str) -> float | None:
+def _stated_points(item: str) -> float | None:
     match = _LEADING.match(item) or _ANYWHERE.search(item)
     return float(match.group(1).replace(",", ".")) if match else None

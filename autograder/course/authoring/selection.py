@@ -1,4 +1,4 @@
-"""Assign some of a chapter's exercises and questions: drop the others from the notebook, and provide the exercises that others need.
+"""Assign some of a chapter's exercises and questions: drop the others, and provide required exercises.
 
 A section of the notebook (from a second-level heading to the next) is dropped if all its exercises and questions are left out. Exercises
 that are left out and that an assigned one builds on are *provided*: the student package has the course's solution, and a locked cell below
@@ -25,7 +25,7 @@ _NOTE = "# These exercises are not part of this assignment. What yours build on 
 
 
 def names_to_choose(chapter: Chapter) -> list[str]:
-    """Return the exercises and questions of a chapter in the order of the notebook."""
+    """Return the names of a chapter's exercises and questions in the order of the notebook."""
     cells = chapter.notebook().cells
     return [
         grade_id(cell) for cell in cells if is_answer(cell) or (is_stub(cell) and grade_id(cell) in chapter.registry)
@@ -50,7 +50,7 @@ def require_names(chapter: Chapter, names: Iterable[str]) -> None:
 
 
 def select(chapter: Chapter, selects: Callable[[str], bool]) -> Chapter:
-    """Return a chapter with only some exercises and questions assigned.
+    """Return a chapter with only the selected exercises and questions assigned.
 
     Args:
         selects: returns whether an exercise or a question of that name is assigned.
@@ -68,24 +68,26 @@ def select(chapter: Chapter, selects: Callable[[str], bool]) -> Chapter:
 
 
 def provided_exercises(chapter: Chapter) -> list[Exercise]:
-    """Return the exercises that are left out and that an assigned one needs, directly or indirectly."""
+    """Return the unassigned exercises that assigned ones require, directly or indirectly."""
     if not chapter.left_out:
         return []
     sources = Sources()
     assigned = [exercise for exercise in chapter.exercises() if exercise.name not in chapter.left_out]
-    reached = {key for exercise in assigned for key in sources.reachable(_key(exercise))}
-    return [item for item in map(chapter.registry.get, sorted(chapter.left_out)) if item and _key(item) in reached]
+    reached = {key for exercise in assigned for key in sources.reachable(_reference_key(exercise))}
+    return [
+        item for item in map(chapter.registry.get, sorted(chapter.left_out)) if item and _reference_key(item) in reached
+    ]
 
 
 def drop_left_out(notebook: Any, chapter: Chapter) -> None:
-    """Remove left-out sections from a chapter's notebook, and provide the exercises that assigned ones need."""
+    """Remove unassigned sections from a chapter's notebook, and import the provided exercises."""
     if not chapter.left_out:
         return
     cells: list[Any] = []
-    for section in _sections(notebook.cells):
-        names = [_name(cell) for cell in section if is_stub(cell) or is_answer(cell)]
+    for section in _split_sections(notebook.cells):
+        names = [_part_name(cell) for cell in section if is_stub(cell) or is_answer(cell)]
         if not names or any(name not in chapter.left_out for name in names):
-            cells += [cell for cell in section if _name(cell) not in chapter.left_out]
+            cells += [cell for cell in section if _part_name(cell) not in chapter.left_out]
     provided = provided_exercises(chapter)
     if provided:
         first = next(index for index, cell in enumerate(cells) if cell.cell_type == "code")
@@ -93,19 +95,19 @@ def drop_left_out(notebook: Any, chapter: Chapter) -> None:
     notebook.cells = cells
 
 
-def _key(exercise: Exercise) -> tuple[str, str]:
+def _reference_key(exercise: Exercise) -> tuple[str, str]:
     return exercise.reference.__module__, exercise.reference.__name__
 
 
-def _name(cell: Any) -> str:
-    """Return the exercise or question that a stub, a test, an answer or a prompt belongs to."""
+def _part_name(cell: Any) -> str:
+    """Return the exercise or question to which a stub, test, answer or prompt belongs."""
     name = grade_id(cell)
     if is_test(cell):
         return name.removeprefix("test_")
     return name.replace("prompt_", "question_", 1) if name.startswith("prompt_") else name
 
 
-def _sections(cells: Iterable[Any]) -> Iterator[list[Any]]:
+def _split_sections(cells: Iterable[Any]) -> Iterator[list[Any]]:
     section: list[Any] = []
     for cell in cells:
         if cell.cell_type == "markdown" and cell.source.lstrip().startswith("## ") and section:
@@ -124,17 +126,17 @@ def _provided_cell(exercises: Iterable[Exercise]) -> Any:
 
 
 def summary_of(notebook: Any) -> str:
-    """Return a sentence with the numbers of exercises and questions of a notebook and their points."""
+    """Summarise the numbers of exercises and questions in a notebook and their points, as a sentence."""
     exercises = [_points(cell) for cell in notebook.cells if is_test(cell)]
     questions = [_points(cell) for cell in notebook.cells if is_answer(cell)]
-    parts = [_counted(exercises, "exercise"), _counted(questions, "question")]
+    parts = [_count_text(exercises, "exercise"), _count_text(questions, "question")]
     together = " and ".join(filter(None, parts))
     total = sum(exercises) + sum(questions)
     return f"{together}, {total:g} points in all." if all(parts) else f"{together}."
 
 
 def parts_of(notebook: Any) -> list[tuple[str, float]]:
-    """Return the exercises and questions of a notebook in order, with their points."""
+    """Return a notebook's exercises and questions in order, with their points."""
     cells = (cell for cell in notebook.cells if is_test(cell) or is_answer(cell))
     return [(grade_id(cell).removeprefix("test_"), _points(cell)) for cell in cells]
 
@@ -143,5 +145,5 @@ def _points(cell: Any) -> float:
     return float(cell.metadata.nbgrader.get("points") or 0)
 
 
-def _counted(points: list[float], noun: str) -> str:
+def _count_text(points: list[float], noun: str) -> str:
     return f"{len(points)} {noun}{'' if len(points) == 1 else 's'} for {sum(points):g} points" if points else ""

@@ -9,8 +9,8 @@ import nbformat
 from autograder.checks_version import checks_stamp
 from autograder.course.authoring.chapter import Chapter, grade_id, is_answer, is_stub, is_test
 from autograder.course.authoring.exercise_source import BEGIN_SOLUTION, END_SOLUTION, solution_source, stub_source
-from autograder.course.authoring.myst import CodeCell, notebook_of, set_cell_ids, with_code_cells, write_notebook
-from autograder.course.authoring.numbering import with_numbered_headings
+from autograder.course.authoring.myst import CodeCell, notebook_of, rewrite_code_cells, set_cell_ids, write_notebook
+from autograder.course.authoring.numbering import renumber_headings
 from autograder.course.authoring.overview import overview_cell
 from autograder.course.authoring.rubrics import Rubric
 from autograder.course.authoring.selection import drop_left_out
@@ -23,19 +23,19 @@ CANARY = "canary-yellow-wren-57312"
 
 
 def synced_text(chapter: Chapter) -> str:
-    """Return ``exercises.md`` with stubs, tests and points from the reference and numbered headings; other text stays.
+    """Return ``exercises.md`` with stubs, tests and points from the reference and numbered headings.
 
     Raises:
         CourseError: if a cell cannot be rewritten.
     """
     code = [cell for cell in chapter.notebook().cells if cell.cell_type == "code"]
     changes = {
-        index: expected for index, cell in enumerate(code) if (expected := wanted_cell(chapter, cell)) is not None
+        index: expected for index, cell in enumerate(code) if (expected := expected_cell(chapter, cell)) is not None
     }
-    return with_code_cells(with_numbered_headings(chapter.text), changes, chapter.path)
+    return rewrite_code_cells(renumber_headings(chapter.text), changes, chapter.path)
 
 
-def wanted_cell(chapter: Chapter, cell: Any) -> CodeCell | None:
+def expected_cell(chapter: Chapter, cell: Any) -> CodeCell | None:
     """Return the expected content of a stub or test cell; None for other cells."""
     name = grade_id(cell)
     if is_stub(cell) and name in chapter.registry:
@@ -55,7 +55,7 @@ test_source.__test__ = False  # type: ignore[attr-defined]  # its name looks lik
 
 
 def solution_notebook(chapter: Chapter) -> Any:
-    """Return the chapter's exercises with solutions, model answers and mark schemes between nbgrader's solution markers."""
+    """Return the chapter's exercises with solutions, model answers and mark schemes between solution markers."""
     notebook = notebook_of(synced_text(chapter), chapter.path)
     rubrics = chapter.rubrics()
     for cell in notebook.cells:
@@ -63,7 +63,7 @@ def solution_notebook(chapter: Chapter) -> Any:
         if is_stub(cell) and name in chapter.registry:
             cell.source = solution_source(chapter.registry[name])
         elif is_answer(cell) and name in rubrics:
-            cell.source = _answer(rubrics[name])
+            cell.source = _answer_source(rubrics[name])
     origin = f"`chapters/{chapter.name}/` and the reference package"
     drop_left_out(notebook, chapter)
     notebook.cells.insert(1, overview_cell(notebook, chapter))
@@ -77,7 +77,7 @@ def solution_notebook(chapter: Chapter) -> Any:
 
 
 def source_notebook(chapter: Chapter) -> Any:
-    """Return nbgrader's source: the solutions, hidden tests below the visible ones, and the canary in each solution."""
+    """Return nbgrader's source notebook: solutions with a canary, and hidden tests below the visible ones."""
     notebook = solution_notebook(chapter)
     del notebook.cells[0]
     notebook.metadata["tfcourse"] = {
@@ -91,27 +91,27 @@ def source_notebook(chapter: Chapter) -> Any:
             hidden = hidden_test(exercise)
             cell.source = "\n".join([cell.source, BEGIN_HIDDEN, hidden, END_HIDDEN])
         elif BEGIN_SOLUTION in cell.source:
-            cell.source = "\n".join(_with_canary(cell.source.split("\n"), cell.cell_type))
+            cell.source = "\n".join(_insert_canary(cell.source.split("\n"), cell.cell_type))
     return notebook
 
 
 def hidden_test(exercise: str) -> str:
-    """Return the line that checks an exercise with the hidden tests."""
+    """Return the line of code that checks an exercise with the hidden tests."""
     return f"check({exercise}, hidden=True)"
 
 
 def solution_bytes(chapter: Chapter) -> bytes:
-    """Return the content of the solution notebook's file; the same chapter gives the same bytes."""
+    """Return the content of the solution notebook's file, deterministically."""
     return write_notebook(solution_notebook(chapter))
 
 
-def _answer(rubric: Rubric) -> str:
+def _answer_source(rubric: Rubric) -> str:
     return "\n".join(
         [BEGIN_SOLUTION, "**Model answer**", "", rubric.answer, "", "**Marks**", "", rubric.marks, END_SOLUTION]
     )
 
 
-def _with_canary(lines: list[str], cell_type: str) -> list[str]:
+def _insert_canary(lines: list[str], cell_type: str) -> list[str]:
     sign = f"# {CANARY}" if cell_type == "code" else f"<!-- {CANARY} -->"
     marked = []
     for line in lines:

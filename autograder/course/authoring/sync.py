@@ -1,4 +1,4 @@
-"""Synchronise generated files with the reference, or report differences."""
+"""Synchronise generated files with the reference, or report their differences."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from autograder.atomic_files import write_all_or_none
 from autograder.checking.exercise import Exercise
 from autograder.course.authoring.chapter import Chapter, Drift, chapters, grade_id, raise_if_drifted
 from autograder.course.authoring.myst import notebook_of, read_text
-from autograder.course.authoring.numbering import with_counts, with_hours, with_numbered_headings
-from autograder.course.authoring.solution_notebook import solution_bytes, solution_notebook, synced_text, wanted_cell
+from autograder.course.authoring.numbering import renumber_headings, update_counts, update_hours
+from autograder.course.authoring.solution_notebook import expected_cell, solution_bytes, solution_notebook, synced_text
 from autograder.errors import CourseError
 from autograder.static_analysis.scopes import bound_names, global_names
 
@@ -51,9 +51,9 @@ def sync(
     require_project_package(root)
     every = chapters(root, registry)
     selected = [chapter for chapter in every if only is None or chapter.name in only]
-    drifts = [drift for chapter in selected for drift in _drifts(chapter)]
+    drifts = [drift for chapter in selected for drift in _chapter_drifts(chapter)]
     if only is None:
-        drifts += _strays(root, every, registry)
+        drifts += _stray_drifts(root, every, registry)
     numbers = _number_changes(root, selected, every if only is None else ())
     drifts += [Drift(path, "", "the numbers of exercises or hours are out of date", _MEND, True) for path in numbers]
     if check:
@@ -63,12 +63,12 @@ def sync(
         "some things must be mended by hand first",
         do=f"Then run {COMMAND} again. Nothing was changed.",
     )
-    write_all_or_none(_changes(selected) | numbers)
+    write_all_or_none(_file_changes(selected) | numbers)
     return drifts
 
 
 def require_project_package(root: Path) -> None:
-    """Check that the imported reference belongs to this project.
+    """Check that the imported reference package belongs to this project.
 
     Raises:
         CourseError: if the project has its own package and another one was imported.
@@ -82,7 +82,7 @@ def require_project_package(root: Path) -> None:
         )
 
 
-def _changes(selected: Sequence[Chapter]) -> dict[Path, bytes]:
+def _file_changes(selected: Sequence[Chapter]) -> dict[Path, bytes]:
     changes: dict[Path, bytes] = {}
     for chapter in selected:
         expected = {chapter.path: synced_text(chapter).encode(), chapter.solution_path: solution_bytes(chapter)}
@@ -91,11 +91,11 @@ def _changes(selected: Sequence[Chapter]) -> dict[Path, bytes]:
 
 
 def _number_changes(root: Path, selected: Sequence[Chapter], counted: Sequence[Chapter]) -> dict[Path, bytes]:
-    """Return the new content of lessons and of the README, if the numbers in them are out of date."""
+    """Return the new content of lessons and the README whose stated numbers are outdated."""
     changes: dict[Path, bytes] = {}
-    texts = [(chapter.lesson, partial(with_hours, chapter=chapter)) for chapter in selected]
+    texts = [(chapter.lesson, partial(update_hours, chapter=chapter)) for chapter in selected]
     if counted:
-        texts.append((root / "README.md", partial(with_counts, course=counted)))
+        texts.append((root / "README.md", partial(update_counts, course=counted)))
     for path, update in texts:
         if not path.is_file():
             continue
@@ -109,25 +109,25 @@ def _number_changes(root: Path, selected: Sequence[Chapter], counted: Sequence[C
     return changes
 
 
-def _drifts(chapter: Chapter) -> list[Drift]:
+def _chapter_drifts(chapter: Chapter) -> list[Drift]:
     faults = chapter.faults()
     try:
         faults += [drift for cell in chapter.notebook().cells for drift in _cell_drifts(chapter, cell)]
         text = synced_text(chapter)
-        faults += _unknown_names(chapter, notebook_of(text, chapter.path), "stub")
-        faults += _unknown_names(chapter, solution_notebook(chapter), "solution")
+        faults += _undefined_name_drifts(chapter, notebook_of(text, chapter.path), "stub")
+        faults += _undefined_name_drifts(chapter, solution_notebook(chapter), "solution")
         faults += _solution_drifts(chapter)
-        if with_numbered_headings(chapter.text) != chapter.text:
+        if renumber_headings(chapter.text) != chapter.text:
             faults.append(Drift(chapter.path, "", "the headings are not numbered in order", _MEND, mendable=True))
         if chapter.lesson.is_file():
-            with_hours(read_text(chapter.lesson), chapter)
+            update_hours(read_text(chapter.lesson), chapter)
     except CourseError as error:
         faults.append(Drift(Path(error.where or chapter.path), "", error.what, error.do))
     return list(dict.fromkeys(faults))
 
 
 def _cell_drifts(chapter: Chapter, cell: Any) -> Iterator[Drift]:
-    expected = wanted_cell(chapter, cell)
+    expected = expected_cell(chapter, cell)
     if expected is None:
         return
     if expected.points is not None and cell.metadata.nbgrader.get("points") != expected.points:
@@ -142,9 +142,9 @@ _MEND = f"Run {COMMAND}."
 
 
 def _difference(actual: str, expected: str) -> str:
-    """Name the differences between two versions of an exercise's cell."""
+    """Describe the differences between two versions of an exercise's cell."""
     try:
-        ours, actual_parts = _parts(expected), _parts(actual)
+        ours, actual_parts = _definition_parts(expected), _definition_parts(actual)
     except (SyntaxError, ValueError):
         return "the cell is not what the reference gives"
     names = ("signature", "docstring", "body")
@@ -154,8 +154,8 @@ def _difference(actual: str, expected: str) -> str:
     return f"its {' and its '.join(different)} {'is' if len(different) == 1 else 'are'} not the reference's"
 
 
-def _parts(source: str) -> tuple[str, list[str | None], str]:
-    """Return signatures, docstrings and bodies of the one definition in a cell."""
+def _definition_parts(source: str) -> tuple[str, list[str | None], str]:
+    """Return the signatures, docstrings and bodies of the single definition in a cell."""
     (definition,) = ast.parse(source).body
     if not isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         raise ValueError("no definition")
@@ -194,7 +194,7 @@ def _notebook_differences(actual: bytes, expected: Any) -> Iterator[tuple[str, s
         yield "", "the generated file is no notebook any more"
         return
     for cell in expected.cells:
-        name = grade_id(cell) or _beginning(cell)
+        name = grade_id(cell) or _cell_label(cell)
         other = cells.pop(cell.id, None)
         if other is None:
             yield name, "the cell is missing from the generated notebook"
@@ -206,15 +206,15 @@ def _notebook_differences(actual: bytes, expected: Any) -> Iterator[tuple[str, s
         elif other.metadata != cell.metadata:
             yield name, "its metadata is not the source's"
     for cell in cells.values():
-        yield grade_id(cell) or _beginning(cell), "the cell does not belong in the generated notebook"
+        yield grade_id(cell) or _cell_label(cell), "the cell does not belong in the generated notebook"
 
 
-def _beginning(cell: Any) -> str:
-    """Return the beginning of a cell's text as its label."""
+def _cell_label(cell: Any) -> str:
+    """Return the beginning of a cell's text as a label."""
     return repr(str(cell.source).strip().partition("\n")[0][:50])
 
 
-def _strays(root: Path, every: Sequence[Chapter], registry: Mapping[str, Exercise] | None) -> Iterator[Drift]:
+def _stray_drifts(root: Path, every: Sequence[Chapter], registry: Mapping[str, Exercise] | None) -> Iterator[Drift]:
     """Report exercises of chapters without a notebook, and solutions of removed chapters."""
     names = {chapter.name for chapter in every}
     if registry is None:
@@ -230,8 +230,8 @@ def _strays(root: Path, every: Sequence[Chapter], registry: Mapping[str, Exercis
             yield Drift(path, "", "there is no such chapter any more", "Delete the file.")
 
 
-def _unknown_names(chapter: Chapter, notebook: Any, kind: str) -> Iterator[Drift]:
-    """Report names that a cell uses and no cell above it defines: the notebook would stop there."""
+def _undefined_name_drifts(chapter: Chapter, notebook: Any, kind: str) -> Iterator[Drift]:
+    """Report names that a cell uses without a definition above, at which the notebook would stop."""
     defined = set(dir(builtins))
     for cell in notebook.cells:
         if cell.cell_type != "code":

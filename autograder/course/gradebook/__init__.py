@@ -1,1 +1,1 @@
-"""Open nbgrader's gradebook: for reading, or for one transaction per submission."""
+"""Open nbgrader's gradebook for reading, or for one transaction per submission."""

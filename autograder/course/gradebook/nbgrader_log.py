@@ -14,8 +14,8 @@ from nbgrader import api
 _gradebook_log = logging.getLogger("tornado.application")
 
 
-class LastErrors(logging.Handler):
-    """Records nbgrader's errors, to which its exceptions only refer."""
+class ErrorRecorder(logging.Handler):
+    """A log handler that records nbgrader's errors, to which its exceptions only refer."""
 
     error: BaseException | None = None  # the exception that it had caught when it last complained of one
 
@@ -24,25 +24,25 @@ class LastErrors(logging.Handler):
         self._said: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Store a log record."""
+        """Record a log message and the current exception."""
         self._said.append(record.getMessage())
         self.error = sys.exc_info()[1] or self.error
 
     @property
     def text(self) -> str:
-        """Everything that nbgrader has complained of."""
+        """All recorded messages."""
         return "\n".join(self._said)
 
     def cause(self, error: BaseException) -> str:
-        """Return nbgrader's last error message, or the exception's."""
+        """Return nbgrader's last error message, or the exception's own."""
         lines = [line.strip() for line in self.text.splitlines()]
         causes = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception", "MissingEntry"))]
         return causes[-1] if causes else f"{type(error).__name__}: {error}"
 
 
-def capture_log() -> tuple[logging.Logger, LastErrors]:
-    """Return a log for one run of a converter, and what remembers its errors."""
-    errors = LastErrors()
+def capture_log() -> tuple[logging.Logger, ErrorRecorder]:
+    """Return a logger for one run of a converter, and the handler that records its errors."""
+    errors = ErrorRecorder()
     log = logging.Logger("autograder.nbgrader", logging.WARNING)
     log.addHandler(errors)
     return log, errors
@@ -50,7 +50,7 @@ def capture_log() -> tuple[logging.Logger, LastErrors]:
 
 @contextmanager
 def silence_warnings() -> Iterator[None]:
-    """Keep to itself what SQLAlchemy remarks on nbgrader's models, and what nbgrader logs of an error that it raises as well."""
+    """Suppress SQLAlchemy's warnings about nbgrader's models, and log messages for errors that nbgrader raises."""
 
     def not_nbgraders(record: logging.LogRecord) -> bool:
         return record.pathname != str(api.__file__)

@@ -1,4 +1,4 @@
-"""Open a course's gradebook without creating anything, and for reading without changing anything."""
+"""Open a course's gradebook without creating it and, for reading, without changing it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.event import listen
 from sqlalchemy.exc import SQLAlchemyError
 
-from autograder.course.chapter_names import only_chapter
+from autograder.course.chapter_names import resolve_chapter
 from autograder.course.course_rules import without_vivas
 from autograder.course.folder import Course
 from autograder.course.known_errors import as_course_error
@@ -22,12 +22,12 @@ from autograder.errors import CourseError
 
 
 class NoGradebookError(CourseError):
-    """There is no gradebook yet."""
+    """The gradebook does not exist yet."""
 
 
 @contextmanager
 def open_gradebook(course: Course, *, for_changes: bool = False) -> Iterator[Gradebook]:
-    """Yield a course's gradebook.
+    """Yield a course's open gradebook.
 
     Args:
         course: the course.
@@ -46,7 +46,7 @@ def open_gradebook(course: Course, *, for_changes: bool = False) -> Iterator[Gra
 
 @contextmanager
 def existing_gradebook(db_url: str, *, for_changes: bool = False) -> Iterator[Gradebook]:
-    """Yield a gradebook that exists, by default for reading alone.
+    """Yield an existing gradebook, read-only by default.
 
     nbgrader creates a missing gradebook, adds missing tables to another program's database, and adds a course to a gradebook
     that does not have it; a query must do none of these. So every connection is read-only in SQL. The file itself is opened for
@@ -67,10 +67,10 @@ def existing_gradebook(db_url: str, *, for_changes: bool = False) -> Iterator[Gr
             problem = "a folder stands where the gradebook should be"
             raise CourseError(problem, where=path, do="Put the gradebook in its place, or move the folder away.")
         if not (path.is_file() and path.stat().st_size):
-            raise _missing(path)
-        url = _existing(path)
+            raise _missing_error(path)
+        url = _existing_url(path)
     try:
-        _look_for_tables(url, where)
+        _require_tables(url, where)
         # Without a course's id nbgrader adds none.
         with Gradebook(url, course_id="") as gradebook:
             if not for_changes:
@@ -80,14 +80,14 @@ def existing_gradebook(db_url: str, *, for_changes: bool = False) -> Iterator[Gr
         raise as_course_error(error, where) or error from error
 
 
-def _look_for_tables(url: URL, where: object) -> None:
+def _require_tables(url: URL, where: object) -> None:
     engine = create_engine(url)
     try:
         tables = set(inspect(engine).get_table_names())
     finally:
         engine.dispose()
     if not tables:
-        raise _missing(where)
+        raise _missing_error(where)
     if not set(Base.metadata.tables) <= tables:
         raise CourseError(
             "this database is not an nbgrader gradebook", where=where, do="Check db_url in nbgrader_config.py."
@@ -104,29 +104,29 @@ def _forbid_changes(gradebook: Gradebook) -> None:
         listen(gradebook.engine, "connect", lambda connection, _: connection.execute("PRAGMA query_only = ON"))
 
 
-def _missing(where: object) -> NoGradebookError:
+def _missing_error(where: object) -> NoGradebookError:
     return NoGradebookError("there is no gradebook yet", where=where, do="Release a chapter first.")
 
 
-def _existing(path: Path) -> URL:
+def _existing_url(path: Path) -> URL:
     # An object and no text: in a text SQLAlchemy would take the quotation of odd signs in the path away again.
     return URL.create("sqlite", database=f"file:{quote(str(path))}", query={"mode": "rw", "uri": "true"})
 
 
 def sqlite_file(url: URL) -> Path | None:
-    """Return the file that an SQLite database is kept in, or None for another database."""
+    """Return the file of an SQLite database; None for another database."""
     if not url.drivername.startswith("sqlite") or not url.database or url.database == ":memory:":
         return None
     return Path(url.database).resolve()
 
 
 def sqlite_sidecar_files(database: Path) -> list[Path]:
-    """Return the files that SQLite may keep beside a database, and plays into it when it is opened."""
+    """Return the paths of the journal files that SQLite may keep next to a database and apply when it is opened."""
     return [database.with_name(f"{database.name}-{kind}") for kind in ("journal", "wal", "shm")]
 
 
 def released_chapters(course: Course, typed: Sequence[str] = ()) -> list[str]:
-    """Return the chapters that a course has released, by the names or the beginnings of names that were typed.
+    """Return the released chapters that typed names match; all of them by default.
 
     Args:
         typed: what was typed; nothing means every chapter.
@@ -147,5 +147,5 @@ def released_chapters(course: Course, typed: Sequence[str] = ()) -> list[str]:
         )
     problem = f" in this course; it has released: {', '.join(chapters)}"
     do = f"Name one of those, or release it first: {shell_command(course, 'assign', 'CHAPTER')}"
-    named = (only_chapter(name, chapters, problem, do=do, where=course.root) for name in typed)
+    named = (resolve_chapter(name, chapters, problem, do=do, where=course.root) for name in typed)
     return list(dict.fromkeys(named)) or chapters

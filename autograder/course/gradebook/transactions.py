@@ -1,4 +1,4 @@
-"""Keep a gradebook open, and commit what belongs together in one transaction.
+"""Keep a gradebook open, and commit related changes in one transaction.
 
 Opening a gradebook is slower than any query: nbgrader creates an engine, and inspects every table and the course.
 """
@@ -17,8 +17,8 @@ from sqlalchemy import Column, create_engine, inspect
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 
-class _Unit(Session):  # type: ignore[misc]
-    """A session whose commits take effect together, when the gradebook is closed.
+class _UnitSession(Session):  # type: ignore[misc]
+    """A session whose commits take effect together when the gradebook is closed.
 
     nbgrader commits after every cell, and a commit waits for the disk. Here what belongs together is written at once, all or none.
     """
@@ -26,13 +26,13 @@ class _Unit(Session):  # type: ignore[misc]
     commit_requested = failed = False
 
     def commit(self) -> None:
-        """Mark the changes so far for the commit."""
-        if self.new or self.deleted or any(self.is_modified(row) for row in self._others()):
+        """Flush the changes, and request a commit at the end of the unit."""
+        if self.new or self.deleted or any(self.is_modified(row) for row in self._other_rows()):
             self.flush()
         self.commit_requested = True
-        for row in self._others():
+        for row in self._other_rows():
             # As after any commit: what is counted from other rows, such as a notebook's score, is asked for anew.
-            if counted := _counted(row.__class__) & row.__dict__.keys():
+            if counted := _derived_attributes(row.__class__) & row.__dict__.keys():
                 self.expire(row, counted)
 
     def rollback(self) -> None:
@@ -40,18 +40,18 @@ class _Unit(Session):  # type: ignore[misc]
         self.failed |= self.commit_requested
         super().rollback()
 
-    def _others(self) -> list[Any]:
+    def _other_rows(self) -> list[Any]:
         return [row for row in self if not isinstance(row, (Grade, Comment))]
 
-    def settle(self) -> None:
-        """Commit, if requested."""
+    def commit_if_requested(self) -> None:
+        """Commit the transaction if a commit was requested."""
         if self.commit_requested and not self.failed:
             super().commit()
 
 
 @cache
-def _counted(kind: Any) -> frozenset[str]:
-    """Return what of a row changes with others: sums over them, and lists of them. Its own columns nobody changes but itself."""
+def _derived_attributes(kind: Any) -> frozenset[str]:
+    """Return a row's attributes that depend on other rows: aggregates over them, and lists of them."""
     columns = {
         attribute.key for attribute in inspect(kind).column_attrs if not isinstance(attribute.expression, Column)
     }
@@ -59,7 +59,7 @@ def _counted(kind: Any) -> frozenset[str]:
 
 
 class TransactionalGradebook(Gradebook):  # type: ignore[misc]
-    """nbgrader's gradebook, which may be opened and closed many times over one connection to its database.
+    """nbgrader's gradebook, which can be opened and closed repeatedly over one database connection.
 
     Every outermost ``with`` block is a unit: what is committed in it is written at its end, unless it or a block in it ended in an
     exception, or something in it was rolled back.
@@ -72,7 +72,7 @@ class TransactionalGradebook(Gradebook):  # type: ignore[misc]
         super().close()
         # nbgrader connects anew for every step; a connection that waits while others are graded may have been cut meanwhile.
         self.engine = create_engine(db_url, pool_pre_ping=True)
-        self.db = scoped_session(sessionmaker(bind=self.engine, class_=_Unit, expire_on_commit=False))
+        self.db = scoped_session(sessionmaker(bind=self.engine, class_=_UnitSession, expire_on_commit=False))
         self._depth, self._failed = 0, False
 
     def __enter__(self) -> Self:
@@ -86,7 +86,7 @@ class TransactionalGradebook(Gradebook):  # type: ignore[misc]
             self._end(reported=kind is not None)
 
     def close(self) -> None:
-        """End the unit, unless this is within one: then the gradebook stays open, and the unit with it."""
+        """End the unit if no ``with`` block is active."""
         if not self._depth:
             self._end(reported=False)
 
@@ -94,7 +94,7 @@ class TransactionalGradebook(Gradebook):  # type: ignore[misc]
         failed = self._failed or self.db().failed
         try:
             if not failed:
-                self.db().settle()
+                self.db().commit_if_requested()
         finally:
             self._failed = False
             self.forget()
@@ -102,7 +102,7 @@ class TransactionalGradebook(Gradebook):  # type: ignore[misc]
             raise RuntimeError("part of the transaction failed, so nothing was written to the gradebook")
 
     def forget(self) -> None:
-        """Let go of what was read, and of what was not committed."""
+        """Discard loaded rows and uncommitted changes."""
         self.db.remove()
 
     def dispose(self) -> None:

@@ -1,1 +1,1 @@
-"""Release chapters: the assignment, the student's wheel, downloads, and the search for leaks."""
+"""Release chapters: build the assignment, the students' wheel and downloads, and search them for leaks."""

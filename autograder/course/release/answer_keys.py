@@ -1,4 +1,4 @@
-"""Record question sheets with the answers of the reference and the known mistakes, and cache them."""
+"""Record question sheets with the answers of the reference and the known mistakes, and cache the recordings."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ _PROJECT = Path(str(autograder.__file__)).parents[1]
 
 
 def record_answer_keys(exercises: Iterable[Exercise], root: Path | None = None) -> dict[str, bytes]:
-    """Return the recorded question sheets of exercises as file contents, by the exercises' names.
+    """Return the recorded question sheets of exercises as file contents, by name.
 
     Args:
         root: the project, whose cache is used; None for no cache.
     """
     requested = list(exercises)
-    keys = {item.name: _key(item) for item in requested if root is not None and _is_declared(item)}
+    keys = {item.name: _cache_key(item) for item in requested if root is not None and _is_declared(item)}
     sheets: dict[str, bytes] = {}
     for name, key in keys.items():
         if root is not None and (content := read_artifact(root, f"recording-{name}", key)) is not None:
             sheets[name] = content
     missing = [item for item in requested if item.name not in sheets]
-    for item, content in zip(missing, _recorded(missing), strict=True):
+    for item, content in zip(missing, _record_all(missing), strict=True):
         sheets[item.name] = content
         if root is not None and item.name in keys:
             write_artifact(root, f"recording-{item.name}", keys[item.name], content)
     return {item.name: sheets[item.name] for item in requested}
 
 
-def _recorded(exercises: Sequence[Exercise]) -> list[bytes]:
-    """Record exercises; exercises that other processes know by name are recorded in parallel."""
+def _record_all(exercises: Sequence[Exercise]) -> list[bytes]:
+    """Record exercises, in parallel if other processes can look them up by name."""
     if all(map(_is_declared, exercises)):
         return parallel_map(_record_known, [exercise.name for exercise in exercises])
     return [_record(exercise) for exercise in exercises]
 
 
 def _is_declared(exercise: Exercise) -> bool:
-    """Return whether the course's own checks declare it; for any other exercise, the code that decides it is unknown."""
+    """Return whether the course's checks declare an exercise; other exercises' source files are unknown."""
     from autograder.checks import exercises
 
     return exercises().get(exercise.name) is exercise
@@ -66,8 +66,8 @@ def _record(exercise: Exercise) -> bytes:
         return path.read_bytes()
 
 
-def _key(exercise: Exercise) -> list[str]:
-    """Return what decides a recording: the environment, the files that the exercise runs, and its known mistakes."""
+def _cache_key(exercise: Exercise) -> list[str]:
+    """Return the inputs that determine a recording: environment, the exercise's source files, known mistakes."""
     modules = (exercise.reference.__module__, declaring_module(exercise), "autograder.checking.recorded")
     files = set().union(*map(source_files, modules))
     if isinstance(exercise.misconceptions, MistakeFile):

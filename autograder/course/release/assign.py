@@ -1,4 +1,4 @@
-"""Release chapters: nbgrader's source and release, and the students' package.
+"""Release chapters: nbgrader's source and release notebooks, and the students' package.
 
 Outside the repository a notebook is named after its chapter (`03_scaled_dot_product.ipynb`), because students and learning platforms see
 it without its folder. Inside, `solutions/NN/exercises.ipynb` mirrors `chapters/NN/exercises.md`.
@@ -20,9 +20,9 @@ from autograder.course.authoring.selection import provided_exercises, require_na
 from autograder.course.authoring.solution_notebook import source_notebook
 from autograder.course.authoring.sync import sync
 from autograder.course.course_file import CourseFile, assignment_sentences, course_file_path, read_course_file
-from autograder.course.earlier_releases import earlier_texts_path, with_replaced_texts
+from autograder.course.earlier_releases import add_replaced_texts, earlier_texts_path
 from autograder.course.folder import Course
-from autograder.course.known_names import note_project_chapters
+from autograder.course.known_names import store_project_chapters
 from autograder.course.release.leaks import Material, find_leaks, refuse_leaks
 from autograder.course.release.nbgrader_release import generate_assignment, released_notebook
 from autograder.course.release.secret_texts import project_secrets
@@ -33,7 +33,7 @@ STUDENT_FOLDER = "student"
 
 
 @dataclass(frozen=True)
-class Assigned:
+class ReleasedFiles:
     """The files of a released chapter."""
 
     chapter: str
@@ -43,7 +43,7 @@ class Assigned:
     package: Path  # a zip archive with notebook, package and instructions, for a learning platform
 
 
-def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Assigned]:
+def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[ReleasedFiles]:
     """Release chapters into a course folder.
 
     For each chapter this writes ``source/CHAPTER/CHAPTER.ipynb``, lets nbgrader create ``release/CHAPTER/CHAPTER.ipynb`` and its gradebook
@@ -61,7 +61,7 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
     """
     selected = selected_chapters(root, course, chapter_names)
     for chapter in selected:
-        _refuse_company(course, chapter)
+        _refuse_other_notebooks(course, chapter)
     with tempfile.TemporaryDirectory() as folder:
         # The last chapter first: its package needs the question sheets of all chapters, which are then recorded together.
         last_first = sorted(selected, key=lambda chapter: chapter.name, reverse=True)
@@ -72,12 +72,12 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
             for chapter, paths in materials.items()
         }
         published = _publish_all(course, contents, selected)
-    note_project_chapters(course.root, (chapter.name for chapter in chapters(root)))
+    store_project_chapters(course.root, (chapter.name for chapter in chapters(root)))
     return published
 
 
 def selected_chapters(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Chapter]:
-    """Return chapters with the exercises and questions that the course assigns, after a check that they match the reference.
+    """Return chapters with the exercises that the course assigns, after checking that they match the reference.
 
     Raises:
         CourseError: if there is no such chapter, ``course.toml`` is wrong, or something has drifted from the reference.
@@ -85,23 +85,23 @@ def selected_chapters(root: Path, course: Course, chapter_names: Sequence[str]) 
     named = list(dict.fromkeys(find_chapter(root, name) for name in chapter_names))
     if not named:
         raise CourseError("no chapter was named", do="Name at least one, for example 03.")
-    plan = _plan(root, course)
-    selected = [_selected(chapter, plan, course) for chapter in named]
+    plan = _read_plan(root, course)
+    selected = [_select_assigned(chapter, plan, course) for chapter in named]
     drifts = sync(root, check=True, only=[chapter.name for chapter in selected])
     raise_if_drifted(drifts, "what would be released is not what the reference says", do="Nothing was released.")
     return selected
 
 
-def _plan(root: Path, course: Course) -> CourseFile:
+def _read_plan(root: Path, course: Course) -> CourseFile:
     return read_course_file(course.root, {*(chapter.name for chapter in chapters(root)), *_own_assignments(course)})
 
 
 def _own_assignments(course: Course) -> set[str]:
-    """Return the names of the course's source folders: a separate assignment can have a deadline in ``course.toml`` too."""
+    """Return the names of the course's source folders, which may include separate assignments."""
     return {path.name for path in course.folder("source").glob("*") if path.is_dir()}
 
 
-def _selected(chapter: Chapter, plan: CourseFile, course: Course) -> Chapter:
+def _select_assigned(chapter: Chapter, plan: CourseFile, course: Course) -> Chapter:
     """Return a chapter with the exercises and questions that the course assigns."""
     wishes = plan.chapter(chapter.name)
     names = [*(wishes.only or ()), *(wishes.without or ())]
@@ -114,9 +114,9 @@ def _selected(chapter: Chapter, plan: CourseFile, course: Course) -> Chapter:
 
 def _publish_all(
     course: Course, contents: Mapping[Chapter, dict[Path, bytes]], selected: Sequence[Chapter]
-) -> list[Assigned]:
-    """Publish chapters in order; if one fails, name the published ones."""
-    published: list[Assigned] = []
+) -> list[ReleasedFiles]:
+    """Publish chapters in order; if one fails, list the published ones in the error."""
+    published: list[ReleasedFiles] = []
     for chapter in selected:
         try:
             published.append(_publish(course, chapter, contents[chapter]))
@@ -131,12 +131,12 @@ def _publish_all(
 def make_student_files(root: Path, course: Course, chapter: Chapter, folder: Path) -> list[Path]:
     """Create all files for a chapter's students."""
     notebook = released_notebook(chapter, course.config())
-    sentences = assignment_sentences(_plan(root, course), chapter.name)
+    sentences = assignment_sentences(_read_plan(root, course), chapter.name)
     return write_student_files(root, chapter, notebook, folder, sentences)
 
 
 def _refuse_solutions(root: Path, files: Mapping[Chapter, Sequence[Path]]) -> None:
-    """Search all students' files together for solutions: chapters have many files in common."""
+    """Search all students' files for solutions together, because chapters share many files."""
     registry = next(iter(files)).registry
     materials = [
         Material(path, chapter.name, provided=frozenset(exercise.name for exercise in provided_exercises(chapter)))
@@ -147,13 +147,13 @@ def _refuse_solutions(root: Path, files: Mapping[Chapter, Sequence[Path]]) -> No
     refuse_leaks(leaks, "the release would give solutions away")
 
 
-def _publish(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> Assigned:
+def _publish(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> ReleasedFiles:
     name = f"{chapter.name}.ipynb"
     source = course.folder("source", chapter=chapter.name) / name
     release = course.folder("release", chapter=chapter.name)
     ours = course.root / STUDENT_FOLDER / chapter.name
     earlier = earlier_texts_path(course.root, chapter.name)
-    with _undone_on_failure([source.parent, release, ours, ours.with_suffix(".zip"), earlier], course.root):
+    with _restore_on_failure([source.parent, release, ours, ours.with_suffix(".zip"), earlier], course.root):
         shutil.rmtree(ours, ignore_errors=True)
         # nbgrader copies files beside the source to students.
         remove_stale_temp_files([source, release / name, ours.with_suffix(".zip")])
@@ -161,18 +161,18 @@ def _publish(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> Assi
         if (release / name).is_file():
             # Students have the release that is replaced now, and hand it in.
             new = files[Path(STUDENT_FOLDER) / chapter.name / name]
-            if texts := with_replaced_texts(course.root, chapter.name, (release / name).read_bytes(), new):
+            if texts := add_replaced_texts(course.root, chapter.name, (release / name).read_bytes(), new):
                 written[earlier] = texts
         write_all_or_none({source: write_notebook(source_notebook(chapter)), **written})
         release.mkdir(parents=True, exist_ok=True)
         # The gradebook comes last: by now every folder has proved writable.
         generate_assignment(course.config(), chapter.name)
     wheel = next(course.root / path for path in files if path.suffix == ".whl")
-    return Assigned(chapter.name, source, release / name, wheel, ours.with_suffix(".zip"))
+    return ReleasedFiles(chapter.name, source, release / name, wheel, ours.with_suffix(".zip"))
 
 
-def _refuse_company(course: Course, chapter: Chapter) -> None:
-    """Refuse other notebooks beside the source, because nbgrader would release them, too."""
+def _refuse_other_notebooks(course: Course, chapter: Chapter) -> None:
+    """Refuse other notebooks next to the source, because nbgrader would release them, too."""
     folder = course.folder("source", chapter=chapter.name)
     others = [path.name for path in sorted(folder.glob("*.ipynb")) if path.stem != chapter.name]
     if others:
@@ -184,7 +184,7 @@ def _refuse_company(course: Course, chapter: Chapter) -> None:
 
 
 @contextmanager
-def _undone_on_failure(paths: Sequence[Path], course: Path) -> Iterator[None]:
+def _restore_on_failure(paths: Sequence[Path], course: Path) -> Iterator[None]:
     """Restore files and folders if the block fails."""
     with tempfile.TemporaryDirectory() as folder:
         saved = {path: Path(folder) / str(number) for number, path in enumerate(paths)}
@@ -197,7 +197,7 @@ def _undone_on_failure(paths: Sequence[Path], course: Path) -> Iterator[None]:
             yield
         except BaseException as error:
             for path, copy in saved.items():
-                _put_back(path, copy)
+                _restore(path, copy)
             if isinstance(error, OSError):
                 reason = error.strerror or str(error)
                 raise CourseError(
@@ -209,7 +209,7 @@ def _undone_on_failure(paths: Sequence[Path], course: Path) -> Iterator[None]:
             raise
 
 
-def _put_back(path: Path, copy: Path) -> None:
+def _restore(path: Path, copy: Path) -> None:
     with suppress(OSError):
         if path.is_dir():
             shutil.rmtree(path)
@@ -226,7 +226,7 @@ def _put_back(path: Path, copy: Path) -> None:
 
 @dataclass(frozen=True)
 class Preview:
-    """What a chapter's release would be."""
+    """A chapter's release in a temporary folder."""
 
     gradebook_url: str  # a temporary gradebook that holds this chapter alone
     source: Path  # the source notebook
@@ -234,8 +234,8 @@ class Preview:
 
 
 @contextmanager
-def previewed_release(root: Path, course: Course, chapter_names: Sequence[str]) -> Iterator[dict[str, Preview]]:
-    """Release chapters into a temporary folder that exists as long as the block runs.
+def preview_release(root: Path, course: Course, chapter_names: Sequence[str]) -> Iterator[dict[str, Preview]]:
+    """Release chapters into a temporary folder that exists while the block runs.
 
     Args:
         course: the course, in which nothing changes.
@@ -246,11 +246,12 @@ def previewed_release(root: Path, course: Course, chapter_names: Sequence[str]) 
     selected = selected_chapters(root, course, chapter_names)
     with tempfile.TemporaryDirectory() as folder:
         yield {
-            chapter.name: _preview(root, course, chapter, Path(folder).resolve() / chapter.name) for chapter in selected
+            chapter.name: _make_preview(root, course, chapter, Path(folder).resolve() / chapter.name)
+            for chapter in selected
         }
 
 
-def _preview(root: Path, course: Course, chapter: Chapter, folder: Path) -> Preview:
+def _make_preview(root: Path, course: Course, chapter: Chapter, folder: Path) -> Preview:
     config = course.config()
     config.CourseDirectory.root = str(folder)
     # The course's own gradebook may be on a server.

@@ -1,4 +1,4 @@
-"""Search everything that students receive or see for solutions, hidden tests, rubrics and model answers.
+"""Search all files that students receive or see for solutions, hidden tests, rubrics and model answers.
 
 Protects against:
 
@@ -58,7 +58,7 @@ class Material:
 
 @dataclass(frozen=True)
 class Leak:
-    """A secret in a file that students can see."""
+    """A secret found in a file that students can see."""
 
     file: str  # the file; for a member of an archive, ``archive!member``
     kind: Kind  # the kind of secret
@@ -125,12 +125,12 @@ def site_materials(site: Path) -> list[Material]:
             continue
         parts = path.relative_to(site).parts
         offered = parts[0] == "_downloads" and len(parts) == 3 and _CHAPTER.fullmatch(parts[1])
-        materials.append(Material(path, _release(parts[1], parts[2]) if offered else None))
+        materials.append(Material(path, _release_chapter(parts[1], parts[2]) if offered else None))
     return materials
 
 
-def _release(chapter: str, name: str) -> str:
-    """Return the chapter with which an offered file is released; of a page about a closed chapter, a name right after the chapter's."""
+def _release_chapter(chapter: str, name: str) -> str:
+    """Return the chapter with which a download is released; pages about closed chapters sort right after it."""
     return f"{chapter}{_AFTER}" if name in OF_CLOSED_CHAPTERS else chapter
 
 
@@ -139,7 +139,7 @@ _Text: TypeAlias = tuple[str, set[str]]
 
 
 class _Search:
-    """The search through the files of one audience."""
+    """A search through the files of one audience."""
 
     def __init__(self, secrets: Secrets, material: Material) -> None:
         self._secrets = [s for s in secrets.items if _is_secret(s, material)]
@@ -156,29 +156,31 @@ class _Search:
         self._public_words = secrets.public_words
 
     def texts(self, forms: Sequence[str]) -> tuple[list[_Text], list[_Text]]:
-        """Return the forms of a text without white space and as letters only, each with the parts of secrets in it."""
+        """Return a text's forms without white space and as letters only, each with the secret parts in it."""
         codes, letter_texts = (
             [(text, self._parts_in(text)) for text in map(how, forms)] for how in (strip_whitespace, letters_only)
         )
         return codes, letter_texts
 
     def can_leak(self, present: Set[str]) -> bool:
-        """Return whether a text with these parts of secrets may be a leak. False is certain; True means that the text must be searched."""
-        return any(self._revealing(secret, present, len) for secret in self._secrets_with(present))
+        """Return whether a text with these secret parts may leak; if True, the text must be searched."""
+        return any(self._find_revealing_part(secret, present, len) for secret in self._secrets_with(present))
 
     def leaks(self, label: str, codes: Sequence[_Text], letter_texts: Sequence[_Text]) -> Iterator[Leak]:
         """Yield the leaks of a text from the two lists that :meth:`texts` returns."""
         for secret in self._secrets_with(set().union(*(parts for _, parts in (*codes, *letter_texts)))):
             for text, present in letter_texts if secret.kind == "rubric" else codes:
-                if part := self._revealing(secret, present, partial(_together, text=text)):
+                if part := self._find_revealing_part(secret, present, partial(_count_close_parts, text=text)):
                     yield Leak(label, secret.kind, secret.name, part)
                     break
 
     def _secrets_with(self, present: Set[str]) -> list[Secret]:
-        """Return the secrets with one of these parts, in order: most texts contain no part of most secrets."""
+        """Return the secrets with any of these parts, in order."""
         return [self._secrets[i] for i in sorted({i for part in present for i in self._with_part.get(part, ())})]
 
-    def _revealing(self, secret: Secret, present: Set[str], together: Callable[[Sequence[str]], int]) -> str | None:
+    def _find_revealing_part(
+        self, secret: Secret, present: Set[str], together: Callable[[Sequence[str]], int]
+    ) -> str | None:
         """Return the first part that reveals a secret in a text with these parts; None if the secret is safe.
 
         Args:
@@ -192,7 +194,7 @@ class _Search:
         if rare is not None and not self._only_bodies:
             return rare
         # A lesson may show a mistake on purpose.
-        if secret.kind != "known mistake" and together(parts) >= _enough(len(secret.parts)):
+        if secret.kind != "known mistake" and together(parts) >= _revealing_count(len(secret.parts)):
             return parts[0]
         return None
 
@@ -204,15 +206,15 @@ def _is_secret(secret: Secret, material: Material) -> bool:
     return secret.chapter >= material.chapter and secret.name.partition(",")[0] not in material.provided
 
 
-def _enough(count: int) -> int:
-    """Return how many lines of a body reveal it."""
+def _revealing_count(count: int) -> int:
+    """Return the number of a body's lines that reveal it."""
     return count if count <= 2 else math.ceil(count * _MOST)
 
 
-def _together(parts: Sequence[str], text: str) -> int:
+def _count_close_parts(parts: Sequence[str], text: str) -> int:
     """Return the largest number of different parts close to each other in a text."""
     reach = 3 * sum(map(len, parts)) + 300
-    places = sorted((position, index) for index, part in enumerate(parts) for position in _places(part, text))
+    places = sorted((position, index) for index, part in enumerate(parts) for position in _find_all(part, text))
     best, first = 0, 0
     for last, (position, _) in enumerate(places):
         while position - places[first][0] > reach:
@@ -221,7 +223,7 @@ def _together(parts: Sequence[str], text: str) -> int:
     return best
 
 
-def _places(part: str, text: str) -> Iterator[int]:
+def _find_all(part: str, text: str) -> Iterator[int]:
     position = text.find(part)
     while position >= 0:
         yield position

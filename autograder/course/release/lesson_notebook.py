@@ -1,4 +1,4 @@
-"""Convert a lesson to a notebook for students: it shows stored outputs and runs on the student's own code."""
+"""Convert a lesson to a notebook for students, with stored outputs, that runs on the student's own code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autograder.course.authoring import lesson_cache
 from autograder.course.authoring.chapter import Chapter
 from autograder.course.authoring.execute_lessons import execute_missing
 from autograder.course.authoring.myst import set_cell_ids, write_notebook
-from autograder.course.authoring.printed_values import count_values, fill_in, printed_values, with_values_cell
+from autograder.course.authoring.printed_values import append_values_cell, count_values, fill_in, printed_values
 from autograder.course.release.plain_markdown import PlainMarkdown, references
 from autograder.errors import CourseError
 from tfcourse.lessons.waiting_cells import source_key
@@ -35,7 +35,7 @@ def lesson_name(chapter: Chapter) -> str:
 
 
 def lesson_notebooks(chapters: Sequence[Chapter]) -> dict[str, bytes]:
-    """Return the lesson notebooks of chapters by the chapters' names; a chapter without a lesson that has code has none.
+    """Return the lesson notebooks of chapters by name; a chapter without a lesson with code has none.
 
     Lessons without cached outputs for the present state of the package are executed in parallel.
 
@@ -44,7 +44,7 @@ def lesson_notebooks(chapters: Sequence[Chapter]) -> dict[str, bytes]:
     """
     with_lesson = [chapter for chapter in chapters if _has_code(chapter.lesson)]
     executed = executed_lessons(with_lesson)
-    return {chapter.name: write_notebook(_for_students(chapter, executed[chapter.name])) for chapter in with_lesson}
+    return {chapter.name: write_notebook(_student_notebook(chapter, executed[chapter.name])) for chapter in with_lesson}
 
 
 def _has_code(lesson: Path) -> bool:
@@ -52,7 +52,7 @@ def _has_code(lesson: Path) -> bool:
 
 
 def executed_lessons(chapters: Sequence[Chapter]) -> dict[str, Any]:
-    """Return executed lessons by the chapters' names, from the cache if possible.
+    """Return executed lessons by chapter name, from the cache if possible.
 
     Raises:
         CourseError: if a lesson's cell fails.
@@ -61,7 +61,7 @@ def executed_lessons(chapters: Sequence[Chapter]) -> dict[str, Any]:
         return {}
     root, lessons = chapters[0].root, []
     for chapter in chapters:
-        text = with_values_cell(chapter.lesson.read_text(encoding="utf-8"), chapter.lesson)
+        text = append_values_cell(chapter.lesson.read_text(encoding="utf-8"), chapter.lesson)
         lessons.append((chapter.lesson, read_myst_markdown_notebook(text, path=chapter.lesson)))
     folder = lesson_cache.execution_cache_path(root, root / lesson_cache.EXECUTIONS)
     cache, errors = execute_missing(folder, lessons, _TIMEOUT)
@@ -71,7 +71,7 @@ def executed_lessons(chapters: Sequence[Chapter]) -> dict[str, Any]:
     return {path.parent.name: cache.merge_match_into_notebook(notebook)[1] for path, notebook in lessons}
 
 
-def _for_students(chapter: Chapter, executed: Any) -> Any:
+def _student_notebook(chapter: Chapter, executed: Any) -> Any:
     plain = PlainMarkdown(chapter.name, references(chapter.root))
     plain.number_equations(cell.source for cell in executed.cells if cell.cell_type == "markdown")
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": _KERNEL, "language_info": {"name": "python"}})
@@ -83,8 +83,10 @@ def _for_students(chapter: Chapter, executed: Any) -> Any:
             text, values = fill_in(cell.source, values[:count]), values[count:]
             notebook.cells.append(nbformat.v4.new_markdown_cell(plain(text)))
         elif cell.cell_type == "code":
-            stored = [_stored(output) for output in cell.outputs]
-            notebook.cells.append(nbformat.v4.new_code_cell(cell.source, outputs=stored, metadata=_folded(cell)))
+            stored = [_stable_output(output) for output in cell.outputs]
+            notebook.cells.append(
+                nbformat.v4.new_code_cell(cell.source, outputs=stored, metadata=_folding_metadata(cell))
+            )
             outputs[source_key(cell.source)] = stored
     name = f"{chapter.name}.ipynb"
     first = nbformat.v4.new_code_cell(_FIRST.format(notebook=name))
@@ -100,7 +102,7 @@ def _for_students(chapter: Chapter, executed: Any) -> Any:
 
 
 def _take_values(executed: Any) -> list[str]:
-    """Return the values that prose prints, and take the cell that has printed them away."""
+    """Remove the cell that printed values for the prose, and return the values."""
     if not any(count_values(cell.source) for cell in executed.cells if cell.cell_type == "markdown"):
         return []
     values = printed_values(executed)
@@ -111,15 +113,15 @@ def _take_values(executed: Any) -> list[str]:
 _KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 
 
-def _stored(output: Any) -> Any:
-    """Return an output without fields that change from run to run or that no notebook program shows."""
+def _stable_output(output: Any) -> Any:
+    """Return an output without fields that vary between runs or that no notebook program shows."""
     stable = {key: value for key, value in output.items() if key != "execution_count"}
     if output.output_type == "execute_result":
         stable["execution_count"] = None
     return nbformat.from_dict(stable)
 
 
-def _folded(cell: Any) -> dict[str, Any]:
+def _folding_metadata(cell: Any) -> dict[str, Any]:
     """Return the metadata that fold a cell as on the site."""
     tags = set(cell.metadata.get("tags", ()))
     folded = {

@@ -1,4 +1,4 @@
-"""Run nbgrader's release step as a library: it removes solutions and hidden tests and adds checksums and gradebook entries."""
+"""Run nbgrader's release step as a library: remove solutions and hidden tests, add checksums and gradebook entries."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from autograder.course.authoring.solution_notebook import source_notebook
 from autograder.course.gradebook.nbgrader_log import capture_log, silence_warnings
 from autograder.course.gradebook.reader import sqlite_file, sqlite_sidecar_files
 from autograder.course.gradebook.transactions import TransactionalGradebook
-from autograder.course.known_errors import explained_for_all
+from autograder.course.known_errors import explain_general_error
 from autograder.errors import CourseError
 
 
 def released_notebook(chapter: Chapter, config: Config | None = None) -> bytes:
-    """Let nbgrader create a chapter's student notebook in a temporary folder, without any gradebook.
+    """Create a chapter's student notebook with nbgrader in a temporary folder, without a gradebook.
 
     Args:
         config: the course's nbgrader configuration, if it has one.
@@ -65,18 +65,18 @@ def generate_assignment(config: Config, chapter: str) -> None:
     settings.merge(config)
     settings.CourseDirectory.assignment_id = chapter
     log, errors = capture_log()
-    with _programs_found(), silence_warnings():
+    with _extend_path(), silence_warnings():
         try:
             directory = CourseDirectory(config=settings, log=log)
             if settings.GenerateAssignment.get("no_database"):
-                _convert(GenerateAssignment(coursedir=directory, config=settings, log=log))
+                _run_conversion(GenerateAssignment(coursedir=directory, config=settings, log=log))
             else:
                 _make_gradebook(directory)
-                _convert_as_one(directory, settings, log)
+                _convert_in_transaction(directory, settings, log)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            if full := explained_for_all(error, settings.CourseDirectory.root):
+            if full := explain_general_error(error, settings.CourseDirectory.root):
                 raise full from error
             raise CourseError(
                 f"nbgrader could not release {chapter}: {errors.cause(error)}",
@@ -85,25 +85,25 @@ def generate_assignment(config: Config, chapter: str) -> None:
             ) from error
 
 
-def _convert(release: GenerateAssignment) -> None:
+def _run_conversion(release: GenerateAssignment) -> None:
     release.force = True
     release.create_assignment = True
     release.start()
 
 
-def _convert_as_one(directory: CourseDirectory, settings: Config, log: logging.Logger) -> None:
-    """Release a chapter and add all its cells to the gradebook in one transaction: a partial chapter would be graded by its part."""
+def _convert_in_transaction(directory: CourseDirectory, settings: Config, log: logging.Logger) -> None:
+    """Release a chapter and add its cells to the gradebook in one transaction, so that it is never partial."""
     gradebook = TransactionalGradebook(directory.db_url, directory.course_id)
     try:
-        with gradebook, _opened_instead(gradebook):
-            _convert(GenerateAssignment(coursedir=directory, config=settings, log=log))
+        with gradebook, _inject_gradebook(gradebook):
+            _run_conversion(GenerateAssignment(coursedir=directory, config=settings, log=log))
     finally:
         gradebook.dispose()
 
 
 @contextmanager
-def _opened_instead(gradebook: TransactionalGradebook) -> Iterator[None]:
-    """Have nbgrader's converter and its step find this gradebook where they would open one."""
+def _inject_gradebook(gradebook: TransactionalGradebook) -> Iterator[None]:
+    """Make nbgrader's converter use this gradebook instead of opening one."""
     modules = (converter, savecells)
     for module in modules:
         module.Gradebook = lambda *_, **__: gradebook
@@ -115,7 +115,7 @@ def _opened_instead(gradebook: TransactionalGradebook) -> Iterator[None]:
 
 
 def _make_gradebook(directory: CourseDirectory) -> None:
-    """Create a gradebook under a temporary name and rename it: nbgrader creates its tables one by one, and cannot read a partial one."""
+    """Create a gradebook under a temporary name and rename it, because nbgrader creates its tables one by one."""
     path = sqlite_file(make_url(directory.db_url))
     if path is None or (path.exists() and path.stat().st_size):
         return
@@ -128,8 +128,8 @@ def _make_gradebook(directory: CourseDirectory) -> None:
 
 
 @contextmanager
-def _programs_found() -> Iterator[None]:
-    """Let nbgrader find the programs that it calls (alembic, for a new gradebook) in an environment that is not activated."""
+def _extend_path() -> Iterator[None]:
+    """Extend PATH so that nbgrader finds the programs that it calls in an environment that is not activated."""
     before = os.environ.get("PATH", os.defpath)
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before])
     try:

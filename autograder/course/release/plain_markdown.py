@@ -1,4 +1,4 @@
-"""Convert a lesson's MyST to plain Markdown for any notebook program: roles, directives and labels become text and links."""
+"""Convert a lesson's MyST to plain Markdown: roles, directives and labels become text and links."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OPTION = re.compile(r"^:[\w-]+:.*\n?", re.MULTILINE)
 
 @dataclass(frozen=True)
 class References:
-    """The targets of references in a course's texts."""
+    """The reference targets in a course's texts."""
 
     headings: Mapping[str, tuple[str, str]]  # the heading under each label, with the folder of its chapter
     works: Mapping[str, tuple[str, str]]  # authors and year of each cited work
@@ -38,12 +38,13 @@ def references(root: Path) -> References:
     bibliography = root / "book" / "references.bib"
     entries = parse_file(str(bibliography)).entries if bibliography.is_file() else {}
     works = {
-        key: (_authors(entry.persons.get("author", [])), entry.fields.get("year", "")) for key, entry in entries.items()
+        key: (_author_names(entry.persons.get("author", [])), entry.fields.get("year", ""))
+        for key, entry in entries.items()
     }
     return References(headings, works)
 
 
-def _authors(people: list[Person]) -> str:
+def _author_names(people: list[Person]) -> str:
     names = [" ".join(map(str, [*person.rich_prelast_names, *person.rich_last_names])) for person in people]
     if len(names) > 2 or "others" in names[1:]:
         return f"{names[0]} et al."
@@ -59,30 +60,30 @@ class PlainMarkdown:
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def number_equations(self, texts: Iterator[str]) -> None:
-        """Number every labelled equation, before any text that refers to one is converted."""
+        """Number every labelled equation before texts that refer to equations are converted."""
         for text in texts:
             for label in _EQUATION.findall(text):
                 self._numbers[label] = len(self._numbers) + 1
 
     def __call__(self, text: str) -> str:
-        """Return a text as plain Markdown."""
-        text = _BLOCK.sub(self._block, text)
+        """Convert a text to plain Markdown."""
+        text = _BLOCK.sub(self._convert_block, text)
         text = _LABEL.sub("", text)
         text = _EQUATION.sub(lambda match: rf"\n\tag{{{self._numbers[match[1]]}}}".replace(r"\n", "\n") + "\n$$", text)
-        return _ROLE.sub(self._role, text)
+        return _ROLE.sub(self._convert_role, text)
 
-    def _block(self, match: re.Match[str]) -> str:
+    def _convert_block(self, match: re.Match[str]) -> str:
         """Convert a directive to a quotation under its title."""
         title = match["title"].strip() or match["kind"].capitalize()
         lines = [f"**{title}**", "", *_OPTION.sub("", match["body"]).strip().split("\n")]
         return "\n".join(f"> {line}".rstrip() for line in lines)
 
-    def _role(self, match: re.Match[str]) -> str:
+    def _convert_role(self, match: re.Match[str]) -> str:
         role, text = match["role"], " ".join(match["text"].split())
         titled = _TITLED.match(text)
         title, target = (titled["title"], titled["target"]) if titled else ("", text)
         if role.startswith("cite"):
-            return self._citation(role, target)
+            return self._cite(role, target)
         if role == "eq":
             return f"({self._numbers[target]})"
         if role == "ref":
@@ -93,7 +94,7 @@ class PlainMarkdown:
             return f"`{title or target.lstrip('~').rpartition('.')[2]}`"
         raise ValueError(f"{match[0]}: there is no plain form of the role {role!r}; give it one in {__name__}")
 
-    def _citation(self, role: str, keys: str) -> str:
+    def _cite(self, role: str, keys: str) -> str:
         works = [self.references.works[key.strip()] for key in keys.split(",")]
         if role == "cite:t":
             return " and ".join(f"{authors} ({year})" for authors, year in works)
@@ -101,7 +102,7 @@ class PlainMarkdown:
 
     def _link(self, label: str, title: str) -> str:
         chapter, heading = self.references.headings[label]
-        heading = _ROLE.sub(self._role, heading)
+        heading = _ROLE.sub(self._convert_role, heading)
         if chapter == self.chapter:
             return f"[{title or heading}](#{heading.replace(' ', '-')})"
         where = f"lesson {chapter[:2]}" if chapter[:2].isdigit() else "the course's site"

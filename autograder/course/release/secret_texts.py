@@ -1,4 +1,4 @@
-"""Collect the secrets of a project (solutions, hidden tests, rubrics, model answers) and its public texts."""
+"""Collect a project's secrets (solutions, hidden tests, rubrics, model answers) and its public texts."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ class Secret:
 
 @dataclass(frozen=True)
 class Secrets:
-    """The secrets and the public texts of a project."""
+    """A project's secrets and public texts."""
 
     items: tuple[Secret, ...]  # the secrets
     public: tuple[str, ...] = ()  # the public texts
 
     def parts_in(self, text: str) -> set[str]:
-        """Return the parts of secrets in a text."""
+        """Return the secret parts that occur in a text."""
         return {part for _, part in self._automaton.iter(text)} if self.items else set()
 
     @cached_property
     def all_parts(self) -> frozenset[str]:
-        """All lines and sentences of the search."""
+        """All secret lines and sentences that are searched for."""
         return frozenset(part for item in self.items for part in item.parts)
 
     @cached_property
@@ -82,27 +82,27 @@ def project_secrets(root: Path, registry: Mapping[str, Exercise] | None = None) 
     """Return a project's secrets and public texts."""
     every = chapters(root, registry)
     declared = every[0].registry if every else dict(registry or {})
-    items = [_solution(exercise) for exercise in declared.values()]
-    items += [mistake for exercise in declared.values() for mistake in _mistakes(exercise)]
+    items = [_solution_secret(exercise) for exercise in declared.values()]
+    items += [mistake for exercise in declared.values() for mistake in _mistake_secrets(exercise)]
     items += [Secret("hidden test", name, "", (strip_whitespace(hidden_test(name)),)) for name in declared]
-    items += [rubric for chapter in every for rubric in _rubrics(chapter)]
+    items += [rubric for chapter in every for rubric in _rubric_secrets(chapter)]
     items += [
         Secret("marker", m, "", (strip_whitespace(m),))
         for m in (BEGIN_SOLUTION, END_SOLUTION, BEGIN_HIDDEN, END_HIDDEN)
     ]
     items.append(Secret("canary", CANARY, "", (strip_whitespace(CANARY),)))
-    return Secrets(tuple(item for item in items if item.parts), tuple(_public(root, declared)))
+    return Secrets(tuple(item for item in items if item.parts), tuple(_public_texts(root, declared)))
 
 
 def written_texts(root: Path) -> list[Path]:
-    """Return the hand-written texts for students: lessons, prompts and pages."""
+    """Return the paths of hand-written texts for students: lessons, prompts and pages."""
     patterns = ("chapters/*/lesson.md", "chapters/*/exercises.md", "book/**/*.md", "README.md")
     paths = sorted(path for pattern in patterns for path in root.glob(pattern))
     return [path for path in paths if "_build" not in path.parts]
 
 
 def strip_whitespace(text: str) -> str:
-    """Return a text without white space."""
+    """Remove all white space from a text."""
     return "".join(text.split())
 
 
@@ -112,7 +112,7 @@ def letters_only(text: str) -> str:
     return _NEITHER.sub("", plain.decode("utf-8", "surrogatepass"))
 
 
-def _solution(exercise: Exercise) -> Secret:
+def _solution_secret(exercise: Exercise) -> Secret:
     module, node = find_definition(exercise.reference)
     lines = statement_lines(module, node)
     for helper in solution_helpers(module, exercise.name):
@@ -120,15 +120,15 @@ def _solution(exercise: Exercise) -> Secret:
     return Secret("solution", exercise.name, exercise.chapter, code_parts(lines))
 
 
-def _mistakes(exercise: Exercise) -> Iterator[Secret]:
-    """Yield the secrets of known mistakes: each is the solution except for the edited lines."""
+def _mistake_secrets(exercise: Exercise) -> Iterator[Secret]:
+    """Yield the secrets of known mistakes, each of which is the solution except for the edited lines."""
     for mistake in exercise.misconceptions:
         lines = [line for piece in mistake.code for line in piece.split("\n")]
         yield Secret("known mistake", f"{exercise.name}, {mistake.name}", exercise.chapter, code_parts(lines))
 
 
 def code_parts(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the lines of a body in the form of the search; for a body without a long line, the whole body."""
+    """Return a body's long lines in search form; the whole body if no line is long."""
     parts = [strip_whitespace(part) for line in lines for part in _code_and_comment(line)]
     long = [part for part in parts if len(part) >= _LINE_LENGTH]
     body = "".join(parts)
@@ -150,7 +150,7 @@ def _code_and_comment(line: str) -> tuple[str, ...]:
     return (code,)
 
 
-def _rubrics(chapter: Chapter) -> Iterator[Secret]:
+def _rubric_secrets(chapter: Chapter) -> Iterator[Secret]:
     for rubric in chapter.rubrics().values():
         for text in (rubric.answer, rubric.marks):
             sentences = map(letters_only, _SENTENCE_END.split(text))
@@ -158,7 +158,7 @@ def _rubrics(chapter: Chapter) -> Iterator[Secret]:
             yield Secret("rubric", rubric.question, chapter.name, tuple(dict.fromkeys(parts)))
 
 
-def _public(root: Path, registry: Mapping[str, Exercise]) -> Iterator[str]:
+def _public_texts(root: Path, registry: Mapping[str, Exercise]) -> Iterator[str]:
     """Yield the public texts: the first chapter's student build, lessons, prompts and pages."""
     stubs = stubs_by_file(registry)
     for path in sorted(Path(str(tfcourse.__file__)).parent.rglob("*.py")):

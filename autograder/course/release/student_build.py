@@ -1,4 +1,4 @@
-"""Build the students' wheel of ``tfcourse``: exercises are stubs, and the checks are recorded."""
+"""Build the students' wheel of ``tfcourse``, with exercises as stubs and recorded checks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _OPERATORS = ("__init__", "expressions", "guards", "operators", "places", "state
 
 
 def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
-    """Build a chapter's student wheel. The same sources and library versions give the same bytes.
+    """Build a chapter's student wheel, deterministically for given sources and library versions.
 
     The exercises of this and later chapters are stubs; the exercises of earlier chapters are complete. The checks of this and
     earlier chapters are recorded as numbers and sentences, without code. The wheel depends on torch, numpy and safetensors; the build
@@ -66,7 +66,7 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
             invalid, or the file cannot be written.
     """
     require_project_package(root)
-    project = _project(root)
+    project = _read_project(root)
     version = _version(project, chapter)
     files = {**_package_files(chapter, version), **_engine_files(site_address(root)), **_recordings(root, chapter)}
     info = f"tfcourse-{version}.dist-info"
@@ -77,20 +77,20 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
     files |= {f"{info}/licenses/{name}": content for name, content in licences.items()}
     files[f"{info}/RECORD"] = _record(files, info)
     path = out_dir / wheel_name(root, chapter)
-    write_all_or_none({path: zipped(files)})
+    write_all_or_none({path: zip_files(files)})
     return path
 
 
 def wheel_name(root: Path, chapter: Chapter) -> str:
     """Return the file name of a chapter's student wheel."""
-    return f"tfcourse-{_version(_project(root), chapter)}-py3-none-any.whl"
+    return f"tfcourse-{_version(_read_project(root), chapter)}-py3-none-any.whl"
 
 
 def _version(project: Mapping[str, Any], chapter: Chapter) -> str:
     return f"{project['version']}+{chapter.tag}"
 
 
-def zipped(files: Mapping[str, bytes]) -> bytes:
+def zip_files(files: Mapping[str, bytes]) -> bytes:
     """Return a reproducible zip archive of some files."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -104,14 +104,14 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def secret_exercises(chapter: Chapter) -> dict[str, Exercise]:
-    """Return the exercises that are secret during a chapter: its own, without provided ones, and the exercises of later chapters."""
+    """Return the exercises that are secret during a chapter: its own, except provided ones, and later chapters'."""
     provided = {exercise.name for exercise in provided_exercises(chapter)}
     return {
         name: item for name, item in chapter.registry.items() if item.chapter >= chapter.name and name not in provided
     }
 
 
-def _project(root: Path) -> dict[str, Any]:
+def _read_project(root: Path) -> dict[str, Any]:
     path = root / "pyproject.toml"
     try:
         project: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
@@ -127,9 +127,11 @@ def _package_files(chapter: Chapter, version: str) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for path, module in modules.items():
         stubs = stubs_of.get(path.resolve(), {})
-        text = student_module(module, stubs, _needed_elsewhere(path, modules, stubs_of)) if stubs else module.text
+        text = (
+            student_module(module, stubs, _names_imported_elsewhere(path, modules, stubs_of)) if stubs else module.text
+        )
         if path == folder / "__init__.py":
-            text = _with_version(text, version)
+            text = _set_version(text, version)
         files[f"tfcourse/{path.relative_to(folder).as_posix()}"] = text.encode()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.suffix not in (".py", ".pyc") and not path.name.startswith("."):
@@ -137,10 +139,10 @@ def _package_files(chapter: Chapter, version: str) -> dict[str, bytes]:
     return files
 
 
-def _needed_elsewhere(
+def _names_imported_elsewhere(
     path: Path, modules: Mapping[Path, ModuleSource], stubs_of: Mapping[Path, Mapping[str, str]]
 ) -> set[str]:
-    """Return the names that modules without stubs import from this one."""
+    """Return the names that modules without stubs import from this module."""
     name = f"tfcourse.{path.stem}"
     complete = (module for other, module in modules.items() if not stubs_of.get(other.resolve()))
     return {
@@ -151,7 +153,7 @@ def _needed_elsewhere(
     }
 
 
-def _with_version(text: str, version: str) -> str:
+def _set_version(text: str, version: str) -> str:
     old = f'__version__ = "{tfcourse.__version__}"'
     if old not in text:
         raise CourseError(f"tfcourse/__init__.py does not say {old}", do="Keep the version a plain text there.")
@@ -159,7 +161,7 @@ def _with_version(text: str, version: str) -> str:
 
 
 def _engine_files(site: str) -> dict[str, bytes]:
-    """Return the parts of the autograder for students: the engine of the checks, and the questions about their own code."""
+    """Return the autograder's files for students: the checking engine, and the questions about their own code."""
     folder = Path(str(autograder.__file__)).parent
     paths = [folder / "__init__.py", *sorted((folder / "checking").rglob("*.py"))]
     quizzes = folder / "quizzes"

@@ -16,7 +16,7 @@ from autograder.course.release.leaks import Material, find_leaks, refuse_leaks
 from autograder.course.release.lesson_notebook import lesson_name, lesson_notebooks
 from autograder.course.release.nbgrader_release import released_notebook
 from autograder.course.release.secret_texts import project_secrets
-from autograder.course.release.student_build import build_student_wheel, wheel_name, zipped
+from autograder.course.release.student_build import build_student_wheel, wheel_name, zip_files
 
 _README = """\
 {chapter}
@@ -108,7 +108,7 @@ course come first.
 
 
 class StudentFiles:
-    """The downloads of chapters for the site, written in two steps.
+    """Writes the downloads of chapters for the site, in two steps.
 
     A chapter's package holds the solutions of earlier chapters: publish a chapter after the deadlines of those before.
 
@@ -126,7 +126,7 @@ class StudentFiles:
         for chapter, folder in self._folders.items():
             raise_if_drifted(chapter.faults(), f"chapter {chapter.name} is not fit to be given out")
             notebook = folder / f"{chapter.name}.ipynb"
-            write_all_or_none({notebook: _notebook(root, chapter, self._code)})
+            write_all_or_none({notebook: _cached_notebook(root, chapter, self._code)})
             self.paths[chapter.name] = [notebook, folder / wheel_name(root, chapter)]
         lessons = lesson_notebooks(list(self._folders))
         for chapter, folder in self._folders.items():
@@ -142,20 +142,20 @@ class StudentFiles:
         """
         # The last package first: it needs the question sheets of all chapters, which are then recorded together.
         for chapter, folder in reversed(self._folders.items()):
-            _wheel(self._root, chapter, self._code, folder)
+            _write_wheel(self._root, chapter, self._code, folder)
         materials = [Material(path, chapter) for chapter, paths in self.paths.items() for path in paths]
         leaks = find_leaks(materials, project_secrets(self._root), self._root)
         refuse_leaks(leaks, "the downloads would give solutions away")
 
 
-def _notebook(root: Path, chapter: Chapter, code: str) -> bytes:
-    """Return a chapter's released notebook, from the cache if its text and the code are unchanged."""
+def _cached_notebook(root: Path, chapter: Chapter, code: str) -> bytes:
+    """Return a chapter's released notebook, cached until its text or the code changes."""
     key = code, hash_files(root, [chapter.path, chapter.rubrics_path])
     return cached_artifact(root, f"notebook-{chapter.tag}", key, lambda: released_notebook(chapter))
 
 
-def _wheel(root: Path, chapter: Chapter, code: str, folder: Path) -> None:
-    """Write a chapter's student wheel to a folder, from the cache if the code is unchanged."""
+def _write_wheel(root: Path, chapter: Chapter, code: str, folder: Path) -> None:
+    """Write a chapter's student wheel to a folder, cached until the code changes."""
     path = folder / wheel_name(root, chapter)
     content = cached_artifact(
         root, f"wheel-{chapter.tag}", [code], lambda: build_student_wheel(root, chapter, folder).read_bytes()
@@ -163,8 +163,8 @@ def _wheel(root: Path, chapter: Chapter, code: str, folder: Path) -> None:
     write_all_or_none({path: content})
 
 
-def _assignment(notebook: bytes, sentences: Sequence[str]) -> str:
-    """Return what a notebook asks, and what students should know beside it, as lines of text."""
+def _assignment_text(notebook: bytes, sentences: Sequence[str]) -> str:
+    """Return a text with a notebook's exercises, their points and further information for students."""
     read = nbformat.reads(notebook.decode(), as_version=4)
     parts = [f"  {name:<40} {points:g}" for name, points in parts_of(read)]
     head = f"This assignment has {summary_of(read)}"
@@ -174,7 +174,7 @@ def _assignment(notebook: bytes, sentences: Sequence[str]) -> str:
 def write_student_files(
     root: Path, chapter: Chapter, notebook: bytes, folder: Path, sentences: Sequence[str] = ()
 ) -> list[Path]:
-    """Write a chapter's files for students: the folder ``CHAPTER/``, and the same as ``CHAPTER.zip``.
+    """Write a chapter's files for students: the folder ``CHAPTER/`` and its archive ``CHAPTER.zip``.
 
     Args:
         sentences: what students should know beside the exercises, such as the deadline.
@@ -189,7 +189,7 @@ def write_student_files(
     text = _README.format(
         chapter=chapter.name,
         line="=" * len(chapter.name),
-        assignment=_assignment(notebook, sentences),
+        assignment=_assignment_text(notebook, sentences),
         notebook=f"{chapter.name}.ipynb",
         wheel=wheel.name,
         requirements=REQUIREMENTS,
@@ -203,6 +203,6 @@ def write_student_files(
     archive = folder / f"{chapter.name}.zip"
     inside = {f"{chapter.name}/{name}": content for name, content in contents.items()}
     write_all_or_none(
-        {**{chapter_folder / name: content for name, content in contents.items()}, archive: zipped(inside)}
+        {**{chapter_folder / name: content for name, content in contents.items()}, archive: zip_files(inside)}
     )
     return [*(chapter_folder / name for name in contents), archive]

@@ -1,4 +1,4 @@
-"""Generate the student version of a ``tfcourse`` module: exercises of this chapter and later ones are stubs."""
+"""Generate the student version of a ``tfcourse`` module, with this and later chapters' exercises as stubs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GENERATED = (
 
 
 def stubs_by_file(exercises: Mapping[str, Exercise]) -> dict[Path, dict[str, str]]:
-    """Return the chapters of exercises by their names, for each file that has some."""
+    """Return the exercises in each file, each with its chapter."""
     stubs: dict[Path, dict[str, str]] = {}
     for name, exercise in exercises.items():
         module, _ = find_definition(exercise.reference)
@@ -59,14 +59,14 @@ def student_module(module: ModuleSource, stubs: Mapping[str, str], needed: Colle
     for statement in module.tree.body:
         if before is not None:
             lines += [""] * _blank_lines(module, before, statement)
-        lines.append(_piece(module, statement, stubs, helpers))
+        lines.append(_convert_statement(module, statement, stubs, helpers))
         before = statement
     return _GENERATED + "\n".join(lines) + "\n"
 
 
 def solution_helpers(module: ModuleSource, exercise: str) -> list[Definition]:
-    """Return the private helpers, direct and indirect, that do part of an exercise's work and return a value."""
-    reached = _reached(module, [exercise])
+    """Return the private helpers of an exercise, direct and indirect, that return a value."""
+    reached = _reachable_names(module, [exercise])
     nodes = (module.definitions[name] for name in sorted(reached - {exercise}) if is_private(name))
     return [node for node in nodes if isinstance(node, _KINDS) and not returns_none(node)]
 
@@ -76,14 +76,16 @@ def _blank_lines(module: ModuleSource, before: ast.stmt, after: ast.stmt) -> int
     return min(2, sum(1 for line in between if not line.strip()))
 
 
-def _piece(module: ModuleSource, statement: ast.stmt, stubs: Mapping[str, str], helpers: Collection[str]) -> str:
+def _convert_statement(
+    module: ModuleSource, statement: ast.stmt, stubs: Mapping[str, str], helpers: Collection[str]
+) -> str:
     if isinstance(statement, _KINDS):
         chapter = stubs.get(statement.name)
         if chapter is not None:
             message = f"{statement.name} is an exercise of chapter {chapter}: write it in the notebook"
-            return _hollow(module, statement, message)
+            return _replace_body(module, statement, message)
         if is_private(statement.name) and statement.name not in helpers:
-            return _hollow(module, statement, f"{statement.name} belongs to the solution of an exercise")
+            return _replace_body(module, statement, f"{statement.name} belongs to the solution of an exercise")
     elif not _is_harmless(statement):
         raise CourseError(
             f"the module runs code at its top level ({type(statement).__name__}), so its student build could give a solution away",
@@ -93,7 +95,7 @@ def _piece(module: ModuleSource, statement: ast.stmt, stubs: Mapping[str, str], 
     return module.of(statement)
 
 
-def _hollow(module: ModuleSource, node: Definition, message: str) -> str:
+def _replace_body(module: ModuleSource, node: Definition, message: str) -> str:
     def fill(function: Function, private: list[Function]) -> list[str]:
         return indented([f'raise NotImplementedError("{message}")'], function)
 
@@ -117,11 +119,11 @@ def _kept_helpers(module: ModuleSource, stubs: Mapping[str, str], needed: Collec
         for name, node in module.definitions.items()
         if is_private(name) and isinstance(node, _KINDS) and returns_none(node)
     ]
-    return {*checking, *_reached(module, [*public, *checking, *needed], past=set(stubs))}
+    return {*checking, *_reachable_names(module, [*public, *checking, *needed], past=set(stubs))}
 
 
-def _reached(module: ModuleSource, start: Iterable[str], past: Collection[str] = ()) -> set[str]:
-    """Return the names of a module that some of its names use, directly or through others, without entering names in ``past``."""
+def _reachable_names(module: ModuleSource, start: Iterable[str], past: Collection[str] = ()) -> set[str]:
+    """Return a module's names that some of its names use, also indirectly, without following names in ``past``."""
     reached: set[str] = set()
     waiting = [name for name in start if name in module.definitions]
     while waiting:
@@ -134,7 +136,7 @@ def _reached(module: ModuleSource, start: Iterable[str], past: Collection[str] =
 
 
 def statement_lines(module: ModuleSource, node: Definition) -> list[str]:
-    """Return the lines of a definition's body without docstrings, which would reveal a solution."""
+    """Return the lines of a definition's body without docstrings."""
     if not isinstance(node, ast.ClassDef):
         statements = body_statements(node)
         return module.slice(_after_head(node), last_line(node)) if statements else []
@@ -143,7 +145,7 @@ def statement_lines(module: ModuleSource, node: Definition) -> list[str]:
 
 
 def _after_head(node: Definition) -> int:
-    """Return the first line of the body after the docstring; comments above the first statement belong to it."""
+    """Return the first line of a body after the docstring, including comments above the first statement."""
     first = node.body[0]
     rest = body_statements(node)
     return last_line(first) + 1 if rest and rest[0] is not first else first.lineno

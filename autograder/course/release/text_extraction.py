@@ -31,15 +31,15 @@ class Content(NamedTuple):
 
 
 def extract_contents(path: Path, read: set[str]) -> Iterator[Content]:
-    """Return a file, or the members of an archive, without images and fonts.
+    """Yield a file, or the members of an archive, without images and fonts.
 
     Args:
         read: digests of contents to skip; the contents read now are added.
     """
-    yield from _contents(str(path), path.read_bytes(), read)
+    yield from _extract(str(path), path.read_bytes(), read)
 
 
-def _contents(label: str, data: bytes, read: set[str]) -> Iterator[Content]:
+def _extract(label: str, data: bytes, read: set[str]) -> Iterator[Content]:
     suffix = Path(label).suffix.casefold()
     digest = hashlib.sha256(suffix.encode() + b"\0" + data).hexdigest()
     if suffix in NOT_TEXT or digest in read:
@@ -48,36 +48,36 @@ def _contents(label: str, data: bytes, read: set[str]) -> Iterator[Content]:
     if zipfile.is_zipfile(io.BytesIO(data)):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for name in sorted(archive.namelist()):
-                yield from _contents(f"{label}!{name}", archive.read(name), read)
+                yield from _extract(f"{label}!{name}", archive.read(name), read)
         return
     yield Content(label, digest, data)
 
 
 def text_forms(content: Content) -> list[str]:
-    """Return the text of a file in every form in which it may hold a secret: as it is, without markup, unescaped."""
+    """Return a file's text in every form that may hold a secret: unchanged, without markup, unescaped."""
     is_recording = Path(content.label).suffix.casefold() == ".safetensors"
-    text = (_header(content.data) if is_recording else content.data).decode("utf-8", errors="ignore")
+    text = (_read_header(content.data) if is_recording else content.data).decode("utf-8", errors="ignore")
     forms = [text]
     if "<" in text:
         forms.append(html.unescape(_TAG.sub("", text)))
     if "\\" in text:
         # Text in scripts and search indexes has escapes.
-        forms.append(_ESCAPE.sub(lambda match: _unescaped(match[1]), text))
-    return [*forms, "\n".join(_strings(text))]
+        forms.append(_ESCAPE.sub(lambda match: _unescape(match[1]), text))
+    return [*forms, "\n".join(_json_strings(text))]
 
 
-def _header(content: bytes) -> bytes:
-    """Return the JSON header of a safetensors file, which holds its metadata; the rest are numbers."""
+def _read_header(content: bytes) -> bytes:
+    """Return the JSON header of a safetensors file, which holds its metadata."""
     (length,) = struct.unpack("<Q", content[:8].ljust(8, b"\0"))
     return content[8 : 8 + length]
 
 
-def _unescaped(escape: str) -> str:
+def _unescape(escape: str) -> str:
     return chr(int(escape[1:], 16)) if len(escape) == 5 else _MEANING.get(escape, escape)
 
 
-def _strings(text: str) -> Iterator[str]:
-    """Return every string in JSON, and in JSON within these strings."""
+def _json_strings(text: str) -> Iterator[str]:
+    """Yield every string in JSON, and in JSON nested in these strings."""
     if text.lstrip()[:1] not in ("{", "["):
         return
     try:
@@ -95,4 +95,4 @@ def _strings(text: str) -> Iterator[str]:
             waiting += [item for item in reversed(value) if not isinstance(item, str)]
         elif isinstance(value, str):
             yield value
-            yield from _strings(value)
+            yield from _json_strings(value)

@@ -1,1 +1,1 @@
-"""Run graded cells beside the reference, and ask the student's process for answers."""
+"""Run graded cells next to the reference, and request answers from the student's process."""

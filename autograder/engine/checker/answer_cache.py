@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 
 from autograder.checking.request import Observation
 from autograder.checking.sheet import Sheet
-from autograder.engine.checker.remote_subject import expect, packed_request
+from autograder.engine.checker.remote_subject import pack_request, register_answer
 from autograder.engine.transport.observations import observation_from_dict, observation_to_dict
 from autograder.engine.transport.serialization import SerializationError, pack, unpack
 from autograder.intake.notebook.test_cells import is_test
@@ -18,14 +18,14 @@ from autograder.static_analysis.cell_names import checked_names
 
 
 def exercises_of(chapter: str) -> list[str]:
-    """Return the names of a chapter's exercises. This imports all checks."""
+    """Return the names of a chapter's exercises; this imports all checks."""
     from autograder.checks import exercises
 
     return [name for name, exercise in exercises().items() if exercise.chapter == chapter]
 
 
 def forbidden_in(chapter: str) -> set[frozenset[str]]:
-    """Return the sets of functions that a chapter's exercises forbid. Each set has its own process."""
+    """Return the sets of functions that a chapter's exercises forbid; each set has its own process."""
     from autograder.checks import exercises
 
     every = (frozenset(one.forbidden) for one in exercises().values() if one.chapter == chapter)
@@ -46,24 +46,24 @@ class AnswerCache:
         self._learned: dict[tuple[str, int], int] = {}
 
     def fill_chapter(self, chapter: str) -> bool:
-        """Load the questions of a chapter's exercises; return whether any were missing."""
-        missing = self.without(exercises_of(chapter))
+        """Load the test cases of a chapter's exercises; return whether any were missing."""
+        missing = self.filter_missing(exercises_of(chapter))
         self.fill(missing)
         return bool(missing)
 
-    def lacks(self, notebook: NotebookNode) -> list[str]:
-        """Return the exercises that a notebook's test cells check and whose questions are not loaded yet."""
+    def missing_exercises(self, notebook: NotebookNode) -> list[str]:
+        """Return the exercises that a notebook's test cells check and whose test cases are not loaded yet."""
         from autograder.checks import exercises
 
         checked = {name for cell in notebook.cells if is_test(cell) for name in checked_names(cell.source)}
-        return self.without(checked & exercises().keys())
+        return self.filter_missing(checked & exercises().keys())
 
-    def without(self, names: Iterable[str]) -> list[str]:
-        """Return the exercises among ``names`` whose questions are not loaded yet, in alphabetical order."""
+    def filter_missing(self, names: Iterable[str]) -> list[str]:
+        """Return the exercises among ``names`` whose test cases are not loaded yet, in alphabetical order."""
         return sorted(set(names) - self._sheets.keys())
 
     def fill(self, names: Sequence[str]) -> None:
-        """Load the questions of exercises."""
+        """Load the test cases of exercises."""
         from autograder.checks import exercises
 
         registry = exercises()
@@ -78,14 +78,14 @@ class AnswerCache:
             for sheet in sheets:
                 for probe in (*sheet.rules, *(probe for section in sheet.sections for probe in section.probes)):
                     for request in probe.requests:
-                        packed_request(request)
+                        pack_request(request)
                 for answer in chain.from_iterable(
                     observations for section in sheet.sections for observations in section.expected
                 ):
-                    expect(answer)
+                    register_answer(answer)
 
     def new_answers(self) -> bytes:
-        """Return the known mistakes' answers added since the last call of this method or of :meth:`merge`; empty without new answers."""
+        """Return the known mistakes' answers since the last call of this method or of :meth:`merge`, serialised."""
         answers: dict[str, list[Any]] = {}
         for name, sheets in self._sheets.items():
             lists = [self._unsent_answers(sheet, self._learned.get((name, i), 0)) for i, sheet in enumerate(sheets)]
@@ -97,10 +97,10 @@ class AnswerCache:
     def _unsent_answers(self, sheet: Sheet, count: int) -> list[list[Any]]:
         # Without new answers no object is touched: counting a reference would copy the memory page that the fork shares.
         new = islice(sheet.answered.items(), count, None) if len(sheet.answered) > count else ()
-        return [[*key, _packed(observations)] for key, observations in new]
+        return [[*key, _pack_observations(observations)] for key, observations in new]
 
     def merge(self, serialized: bytes) -> None:
-        """Add the answers of known mistakes that a forked process has computed, so that this one need not.
+        """Add answers of known mistakes that a forked process has computed, so that this process need not.
 
         Args:
             serialized: what :meth:`new_answers` returned there.
@@ -116,8 +116,8 @@ class AnswerCache:
                 self._learned[name, i] = len(sheet.answered)
 
 
-def _packed(observations: Sequence[Observation]) -> list[bytes]:
-    """Serialize observations; return an empty list if one cannot be sent, and the receiver must compute them again."""
+def _pack_observations(observations: Sequence[Observation]) -> list[bytes]:
+    """Serialise observations; return an empty list if one cannot be sent, so that the receiver recomputes them."""
     try:
         return [pack(observation_to_dict(observation)) for observation in observations]
     except SerializationError:

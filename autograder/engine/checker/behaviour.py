@@ -1,4 +1,4 @@
-"""Describe what a wrong answer returned on the visible tests, so that instructors can group answers with equal behaviour.
+"""Describe a wrong answer's outputs on the visible tests, so that instructors can group answers with equal behaviour.
 
 It needs no additional test: it uses observations that the student's process has already sent, and runs none of the student's code. Its cost
 is limited by counts, not by a clock, so that equal answers have equal signatures on any machine.
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from autograder.checking.request import Observation
 from autograder.checking.verdict import VERDICT_MIME
-from autograder.engine.checker.remote_subject import packed_request
+from autograder.engine.checker.remote_subject import pack_request
 from autograder.engine.transport.serialization import Opaque
 
 # Another number makes other digests of questions, and with them signatures that are never compared with those of before.
@@ -38,7 +38,7 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 
 @dataclass(frozen=True)
 class Questions:
-    """The visible tests of an exercise."""
+    """The visible test cases of an exercise."""
 
     digest: str  # a hash that identifies them
     packed: tuple[bytes, ...]  # each test once, in serialized form
@@ -49,7 +49,7 @@ class Questions:
 def signature_of(
     outputs: list[Any], answers: Mapping[bytes, Observation], device: str
 ) -> tuple[str, dict[str, Any]] | None:
-    """Return the exercise of a test cell and the signature of its answer; None if the answer is right, refused, or cannot be described.
+    """Return the exercise of a test cell and its answer's signature; None if the answer is right or indescribable.
 
     Args:
         outputs: the outputs of the test cell.
@@ -78,7 +78,7 @@ def _wrong_exercise(outputs: list[Any]) -> str | None:
 
 @lru_cache(maxsize=256)
 def questions_about(exercise: str, device: str) -> Questions:
-    """Return the visible tests of an exercise, which are the same for every seed."""
+    """Return the visible test cases of an exercise, which are the same for every seed."""
     from autograder.checks import exercises
 
     sheet = exercises()[exercise].sheet(hidden=False, seed=0, device=device)
@@ -86,7 +86,7 @@ def questions_about(exercise: str, device: str) -> Questions:
     for section in sheet.sections:
         for probe, observations in zip(section.probes, section.expected, strict=True):
             for request, observation in zip(probe.requests, observations, strict=True):
-                expected.setdefault(packed_request(request), (request.action, observation))
+                expected.setdefault(pack_request(request), (request.action, observation))
     units = tuple(
         {name: unit_of(value) for name, value in observation.outputs.items()} for _, observation in expected.values()
     )
@@ -98,7 +98,7 @@ def questions_about(exercise: str, device: str) -> Questions:
 
 
 def unit_of(value: Any) -> float:
-    """Return the median size of the reference's finite numbers, to two digits, and at least 0.01; 1 for anything but numbers.
+    """Return the median size of the reference's finite numbers, to two digits, at least 0.01; 1 for non-numeric values.
 
     Units of the student's own numbers would be useless where a mask has put −1e9 or most rows are zero.
     """
@@ -111,15 +111,15 @@ def unit_of(value: Any) -> float:
 
 
 def describe(questions: Questions, observations: list[Observation]) -> dict[str, Any]:
-    """Return the signature of answers as plain data, as ``autograder.grading.record.signatures`` reads it."""
+    """Return the signature of answers as plain data, in the format of ``autograder.grading.record.signatures``."""
     description = _Description()
     ran = any(observation.outputs for observation in observations)
     for observation, compared, units in zip(observations, questions.with_outputs, questions.units, strict=True):
         error = observation.error or ""
         # Where nothing ran there are no numbers, and the texts of errors are all there is.
-        description.exact("error", error.partition(":")[0] if ran else _plain(error))
+        description.add_exact("error", error.partition(":")[0] if ran else _remove_addresses(error))
         if compared:
-            description.exact(
+            description.add_exact(
                 "state", *sorted(observation.mutated), *sorted(observation.attached), *sorted(observation.containers)
             )
             description.outputs(observation.outputs, units)
@@ -133,7 +133,7 @@ def describe(questions: Questions, observations: list[Observation]) -> dict[str,
 
 @dataclass
 class _Description:
-    """Collects a signature."""
+    """Accumulates the signature of an answer."""
 
     digest: Any = field(default_factory=hashlib.sha256)  # of all that is compared exactly
     kinds: list[str] = field(default_factory=list)  # the dtype of each value's tensor, one letter each
@@ -143,17 +143,17 @@ class _Description:
     _plain_numbers: list[float] = field(default_factory=list)
 
     def outputs(self, outputs: Mapping[str, Any], units: Mapping[str, float]) -> None:
-        """Add what one question was answered with; all Python numbers of the answer together make one value."""
-        self.exact("outputs", str(len(outputs)))
+        """Add the outputs of one test case; all Python numbers among them together make one value."""
+        self.add_exact("outputs", str(len(outputs)))
         for name in sorted(outputs)[: self._items]:
-            self.exact(name)
+            self.add_exact(name)
             self.add(outputs[name], units.get(name, 1.0))
         if self._plain_numbers:
-            self._value("f", torch.tensor(self._plain_numbers, dtype=torch.float64), 1.0)
+            self._add_value("f", torch.tensor(self._plain_numbers, dtype=torch.float64), 1.0)
             self._plain_numbers.clear()
 
-    def exact(self, *parts: str | bytes) -> None:
-        """Add what is compared exactly, each part with its length, so that no two lists are one."""
+    def add_exact(self, *parts: str | bytes) -> None:
+        """Hash these parts for exact comparison, each with its length, so that different lists cannot collide."""
         for part in parts:
             data = part if isinstance(part, bytes) else part[:_LONGEST_TEXT].encode("utf-8", "backslashreplace")
             self.digest.update(b"%d:" % len(data))
@@ -161,66 +161,66 @@ class _Description:
         self.digest.update(b";")
 
     def add(self, value: Any, unit: float, depth: int = 0) -> None:
-        """Add a value that was returned, with all that it contains."""
+        """Add an output value and everything that it contains."""
         self._items -= 1
         if self._items < 0 or depth > 20:
-            self.exact("more")
+            self.add_exact("more")
         elif isinstance(value, Mapping):
-            self.exact("mapping", str(len(value)))
+            self.add_exact("mapping", str(len(value)))
             for name, item in value.items():
-                self.exact(_text_of(name))
+                self.add_exact(_text_of(name))
                 self.add(item, unit, depth + 1)
         elif isinstance(value, (list, tuple)):
-            self.exact("sequence", str(len(value)))
+            self.add_exact("sequence", str(len(value)))
             for item in value:
                 self.add(item, unit, depth + 1)
         elif type(value) is float:
             finite = math.isfinite(value)
-            self.exact("number" if finite else repr(value))
+            self.add_exact("number" if finite else repr(value))
             # A Python number may be float32 that was taken out of its tensor: it has the tolerance of that.
             self._plain_numbers.append(value / unit if finite and abs(value) < _LARGEST_RATIO else 0.0)
         elif (tensor := _float_tensor(value)) is not None:
-            self._numbers(tensor, unit)
+            self._add_numbers(tensor, unit)
         elif isinstance(value, (Tensor, numpy.ndarray)):
-            self._content(value)
+            self._add_content(value)
         else:
-            self.exact(type(value).__name__, _text_of(value))
+            self.add_exact(type(value).__name__, _text_of(value))
 
-    def _numbers(self, tensor: Tensor, unit: float) -> None:
-        self.exact("numbers", str(tensor.dtype), str(tuple(tensor.shape)))
+    def _add_numbers(self, tensor: Tensor, unit: float) -> None:
+        self.add_exact("numbers", str(tensor.dtype), str(tuple(tensor.shape)))
         if tensor.device.type == "meta":
             return
         components = _components(tensor)
         kind = _KINDS.get(components.dtype, "b")
-        numbers = components.reshape(-1)[: self._allowed(components.numel())].double().cpu()
+        numbers = components.reshape(-1)[: self._take_elements(components.numel())].double().cpu()
         finite = numbers.isfinite()
         if not finite.all():
             pattern = torch.where(numbers.isnan(), 3, torch.where(finite, 0, 1 + (numbers > 0).long()))
-            self.exact("not finite", pattern.to(torch.uint8).numpy().tobytes())
-        self._value(kind, torch.where(finite, numbers, 0.0), unit)
+            self.add_exact("not finite", pattern.to(torch.uint8).numpy().tobytes())
+        self._add_value(kind, torch.where(finite, numbers, 0.0), unit)
 
-    def _value(self, kind: str, numbers: Tensor, unit: float) -> None:
+    def _add_value(self, kind: str, numbers: Tensor, unit: float) -> None:
         if len(self.values) < MOST_VALUES:
             self.kinds.append(kind)
             self.values.append(round(sketch(numbers, unit), _DECIMALS[kind]))
 
-    def _content(self, value: Tensor | numpy.ndarray[Any, Any]) -> None:
-        self.exact("content", str(value.dtype), str(tuple(value.shape)))
+    def _add_content(self, value: Tensor | numpy.ndarray[Any, Any]) -> None:
+        self.add_exact("content", str(value.dtype), str(tuple(value.shape)))
         if isinstance(value, Tensor) and value.device.type == "meta":
             return
         flat = value.reshape(-1)
-        flat = flat[: self._allowed(len(flat))]
-        self.exact((flat.cpu().numpy() if isinstance(flat, Tensor) else flat).tobytes())
+        flat = flat[: self._take_elements(len(flat))]
+        self.add_exact((flat.cpu().numpy() if isinstance(flat, Tensor) else flat).tobytes())
 
-    def _allowed(self, elements: int) -> int:
-        """Return how many of a tensor's elements are looked at, and take them from what is left."""
+    def _take_elements(self, elements: int) -> int:
+        """Return the number of elements of a tensor that may still be processed, and subtract it from the limit."""
         allowed = min(elements, _TENSOR_ELEMENTS, self._elements)
         self._elements -= allowed
         return allowed
 
 
 def sketch(numbers: Tensor, unit: float) -> float:
-    """Summarise finite numbers in one number: the sum of cos(1 + 0.7 i) · asinh(x_i / unit), divided by √n; 0 for n = 0.
+    """Summarise finite numbers in one: the sum of cos(1 + 0.7 i) · asinh(x_i / unit), divided by √n; 0 for n = 0.
 
     Rounding errors change it no more than the numbers, even if some numbers are large. Different values, orders and signs give different
     results.
@@ -238,7 +238,7 @@ def sketch(numbers: Tensor, unit: float) -> float:
 
 
 def _float_tensor(value: Any) -> Tensor | None:
-    """Return numbers with a fraction as a tensor; None for anything else."""
+    """Return floating-point or complex numbers as a tensor; None for any other value."""
     if isinstance(value, (float, complex)):
         return torch.tensor([value.real, value.imag])
     if isinstance(value, numpy.ndarray) and value.dtype.kind in "fc" and value.dtype.itemsize in (2, 4, 8, 16):
@@ -253,23 +253,23 @@ def _components(tensor: Tensor) -> Tensor:
 
 
 def _text_of(value: Any) -> str:
-    """Return a text for plain data; its length is bounded before it is made."""
+    """Return a text for plain data, whose length is limited before it is built."""
     if isinstance(value, bool) or value is None:
         return str(value)
     if isinstance(value, int):
         # The digits of a very long number would take the square of their count in time.
         return str(value) if value.bit_length() < 256 else f"{value.bit_length()} bits, {hash(value)}"
     if isinstance(value, str):
-        return _plain(value)
+        return _remove_addresses(value)
     if isinstance(value, bytes):
         return hashlib.sha256(value).hexdigest()
     if isinstance(value, Opaque):
-        return _plain(value.description)
+        return _remove_addresses(value.description)
     if isinstance(value, (set, frozenset)):
         return f"{len(value)} items"
-    return _plain(str(value)) if isinstance(value, (torch.dtype, torch.device)) else ""
+    return _remove_addresses(str(value)) if isinstance(value, (torch.dtype, torch.device)) else ""
 
 
-def _plain(text: str) -> str:
-    """Return a text without addresses in memory, which differ from run to run."""
+def _remove_addresses(text: str) -> str:
+    """Remove memory addresses from a text, because they differ from run to run."""
     return _ADDRESS.sub("0x…", text[:_LONGEST_TEXT])

@@ -1,4 +1,4 @@
-"""Write to a notebook what came of running it: outputs within limits, errors of the grader, and what an instructor should read."""
+"""Write the results of a run to a notebook: outputs within limits, grader errors and remarks for instructors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from autograder.static_analysis.suspicious_code import find_suspicious
 
 
 def show(cell: NotebookNode, outputs: Sequence[Mapping[str, Any]], begun: datetime) -> None:
-    """Give a cell its outputs, and the times at which it ran."""
+    """Set a cell's outputs, and the times at which it ran."""
     cell.outputs = from_dict(outputs)
     cell.execution_count = None
     times = {"iopub.status.busy": begun.isoformat(), "shell.execute_reply": datetime.now(UTC).isoformat()}
@@ -26,13 +26,13 @@ def show(cell: NotebookNode, outputs: Sequence[Mapping[str, Any]], begun: dateti
 
 
 def fail(cell: NotebookNode, kind: str, message: str) -> None:
-    """Give a cell one error of the grader's, besides what it printed; a test cell gets no points."""
+    """Set a grader's error as a cell's output, after its printed text; a test cell then gets no points."""
     streams = [output for output in cell.get("outputs", []) if output.output_type == "stream"]
     cell.outputs = [*streams, error_output(kind, message)]
 
 
 def is_refused(notebook: NotebookNode) -> bool:
-    """Return whether a notebook has a fatal problem and must not run; then give its test cells that problem as their error."""
+    """Return whether a notebook has a fatal problem and must not run, and set it as the test cells' error."""
     fatal = next((problem for problem in problems_of(notebook) if problem.fatal), None)
     if fatal is not None:
         refuse(notebook, fatal.what)
@@ -40,14 +40,14 @@ def is_refused(notebook: NotebookNode) -> bool:
 
 
 def refuse(notebook: NotebookNode, message: str) -> None:
-    """Give the test cells of a notebook that cannot be graded an error."""
+    """Set an error as the output of all test cells of a notebook that cannot be graded."""
     for cell in notebook.cells:
         if is_test(cell):
             cell.outputs = [error_output("not gradable", message)]
 
 
-def printed_by(outputs: Outputs) -> Callable[[Mapping[str, Any]], None]:
-    """Keep what a student's code prints while it is tested. Results and errors of a graded cell come from the checker alone."""
+def collect_printed(outputs: Outputs) -> Callable[[Mapping[str, Any]], None]:
+    """Return a function that adds only stream outputs: a graded cell's results and errors come from the checker."""
 
     def take(output: Mapping[str, Any]) -> None:
         if output.get("output_type") == "stream":
@@ -68,7 +68,7 @@ _GRADERS = ("error", "execute_result")
 
 
 def limit_outputs(notebook: Any, most: int = LONGEST_OUTPUTS) -> None:
-    """Drop from an executed notebook, in place, the outputs beyond a limit. Results and errors of test cells stay.
+    """Remove outputs beyond a limit from an executed notebook in place, except results and errors of test cells.
 
     Args:
         most: how many characters all outputs together may have.
@@ -91,12 +91,12 @@ def limit_outputs(notebook: Any, most: int = LONGEST_OUTPUTS) -> None:
                 note = f"\n[what follows is left out: a notebook keeps {most:,} characters of output]\n"
                 outputs.append(new_output("stream", name="stdout", text=note))
             if output.output_type == "error":
-                outputs.append(_shortened(output))
+                outputs.append(_drop_traceback(output))
         cell.outputs = outputs
 
 
-def _shortened(error: Any) -> Any:
-    """Return an error without its traceback, so that a failed cell still shows that it failed."""
+def _drop_traceback(error: Any) -> Any:
+    """Return an error output without its traceback, so that a failed cell still shows its failure."""
     return new_output("error", ename=error.ename[:_LONGEST_ERROR], evalue=error.evalue[:_LONGEST_ERROR], traceback=[])
 
 
@@ -105,7 +105,7 @@ _MOST_EVENTS = 12
 
 
 def remarks_on(notebook: NotebookNode, reported: Sequence[str]) -> list[Problem]:
-    """Return the remarks on a notebook that has been run.
+    """Return the remarks for the instructor on an executed notebook.
 
     Args:
         reported: the events that the student's processes reported (:mod:`autograder.engine.student.audit`).

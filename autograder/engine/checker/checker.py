@@ -1,4 +1,4 @@
-"""Grade one notebook: run its cells in the student's process, ask that process the tests of each check, and judge the answers here.
+"""Grade one notebook: run its cells in the student's process, send it each check's tests, and judge the answers here.
 
 Two rules protect the hidden tests and the ban of forbidden functions:
 
@@ -33,14 +33,14 @@ from autograder.checking.verdict import VERDICT_MIME
 from autograder.checks import verdict_on
 from autograder.engine.cell_outputs import Outputs
 from autograder.engine.checker.behaviour import signature_of
-from autograder.engine.checker.cell_results import fail, has_error, is_refused, printed_by, remarks_on, show
+from autograder.engine.checker.cell_results import collect_printed, fail, has_error, is_refused, remarks_on, show
 from autograder.engine.checker.deferred_tests import CheckCell, WaitingProcess, check_cell
 from autograder.engine.checker.remote_subject import RemoteSubject
 from autograder.engine.checker.rpc_client import CellLimits, LimitError, StudentClient
 from autograder.engine.checker.student_process import StudentProcess
 from autograder.engine.settings import GradingSettings
 from autograder.intake.notebook.problem import Problem, add_problems
-from autograder.intake.notebook.test_cells import check_total, error_output, is_test, name_of, settle
+from autograder.intake.notebook.test_cells import cell_label, check_total, enforce_verdict, error_output, is_test
 from autograder.static_analysis.cell_ast import syntax_error
 
 # A problem quotes this many characters of a traceback's last line.
@@ -50,7 +50,7 @@ _MOST_PROCESSES = 5
 
 
 class Checker:
-    """Runs one notebook.
+    """Runs and grades one notebook.
 
     Args:
         settings: the limits.
@@ -69,7 +69,7 @@ class Checker:
         self._how_it_ended = how_it_ended
         self._child: StudentProcess | None = None
         self._conversation: StudentClient | None = None
-        self._forbidden: tuple[str, ...] = ()
+        self._forbidding_rules: tuple[str, ...] = ()
         self._visible: dict[int, CheckCell] = {}
         self._waiting: list[WaitingProcess] = []
         self._problems: list[Problem] = []
@@ -85,7 +85,7 @@ class Checker:
         self.signatures: dict[str, dict[str, Any]] = {}
 
     def run(self, notebook: NotebookNode, files: Mapping[str, bytes] | None = None) -> None:
-        """Run all code cells of a sanitised notebook, in place. Each test cell gets a verdict, or an error that explains why it has none.
+        """Run all code cells of a sanitised notebook in place; each test cell gets a verdict or an explained error.
 
         Args:
             files: what lies beside it, by relative path.
@@ -104,8 +104,8 @@ class Checker:
             # The questions to come have as much time as the cells had: no late cell takes it away from earlier exercises.
             self._renew_time()
             while self._waiting:
-                self._go_back_to(notebook, self._waiting.pop(0))
-                self._ask_hidden(notebook)
+                self._resume_process(notebook, self._waiting.pop(0))
+                self._run_hidden_tests(notebook)
                 self._end()
         finally:
             self._end()
@@ -122,10 +122,10 @@ class Checker:
         self._start(notebook, 0)
         for index, cell in cells:
             if index not in tests:
-                self._cell(notebook, cell, index)
+                self._run_cell(notebook, cell, index)
             elif not tests[index].forbidden:
-                self._ask_visible(notebook, cell, index, tests[index])
-        self._wait()
+                self._run_visible_tests(notebook, cell, index, tests[index])
+        self._suspend_process()
 
     def _run_process(
         self,
@@ -134,19 +134,19 @@ class Checker:
         tests: Mapping[int, CheckCell],
         forbidden: tuple[str, ...],
     ) -> None:
-        """Run the visible tests of test cells that forbid the same functions, in a process that refuses these functions."""
+        """Run visible tests in a process that refuses the functions which their exercises forbid."""
         self._renew_time()  # the cells run again, and take as long as they took before
-        self._forbidden = forbidden
+        self._forbidding_rules = forbidden
         self._start(notebook, 0)
         for index, cell in cells:
             if index in tests:
-                self._ask_visible(notebook, cell, index, tests[index])
+                self._run_visible_tests(notebook, cell, index, tests[index])
             elif not is_test(cell) and index < max(tests):
-                self._define(notebook, cell, index)
-        self._wait()
+                self._rerun_for_definitions(notebook, cell, index)
+        self._suspend_process()
 
-    def _wait(self) -> None:
-        """Stop the process until all visible tests have run; end it if none of its tests is left.
+    def _suspend_process(self) -> None:
+        """Suspend the process until all visible tests have run, or end it if none of its tests is left.
 
         A process that ran on could answer for another one, in which a function is forbidden, over any channel that the kernel leaves; and
         it could grow.
@@ -160,11 +160,13 @@ class Checker:
         if large or not self._visible:
             self._end()
         if self._visible:
-            self._waiting.append(WaitingProcess(self._forbidden, self._child, self._conversation, self._visible, large))
+            self._waiting.append(
+                WaitingProcess(self._forbidding_rules, self._child, self._conversation, self._visible, large)
+            )
         self._child, self._conversation, self._visible = None, None, {}
 
-    def _go_back_to(self, notebook: NotebookNode, process: WaitingProcess) -> None:
-        self._forbidden, self._visible = process.forbidden, process.visible
+    def _resume_process(self, notebook: NotebookNode, process: WaitingProcess) -> None:
+        self._forbidding_rules, self._visible = process.forbidden, process.visible
         if process.start_again:
             self._start(notebook, len(notebook.cells))
             return
@@ -173,31 +175,31 @@ class Checker:
             self._child.resume()
             self._cpu_seconds -= self._child.cpu_seconds()
 
-    def _cell(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
-        """Run a cell in the student's process, and keep its outputs."""
-        conversation = self._available(cell, index)
+    def _run_cell(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
+        """Run a cell in the student's process, and store its outputs."""
+        conversation = self._available_client(cell, index)
         if conversation is None:
             return
         self._asked = self._asked or is_test(cell)
         outputs = Outputs(self._settings.kept_output)
         begun = datetime.now(UTC)
-        conversation.begin(self._allowance(cell), outputs.add)
+        conversation.begin(self._cell_limits(cell), outputs.add)
         with suppress(LimitError):  # the client keeps the error, and judging the cell reports it
             if conversation.ask({"do": "run", "source": cell.source}).get("value") is True:
                 self._complete.add(index)
         show(cell, outputs.items, begun)
-        self._judge(cell, index, conversation.broken)
-        self._go_on(notebook, index)
+        self._record_failure(cell, index, conversation.broken)
+        self._update_process(notebook, index)
 
-    def _ask_visible(self, notebook: NotebookNode, cell: NotebookNode, index: int, check: CheckCell) -> None:
+    def _run_visible_tests(self, notebook: NotebookNode, cell: NotebookNode, index: int, check: CheckCell) -> None:
         """Run the visible tests of a test cell."""
-        conversation = self._available(cell, index)
+        conversation = self._available_client(cell, index)
         if conversation is None:
             return
         self._visible[index] = check
-        conversation.begin(self._allowance(cell), printed_by(check.outputs))
+        conversation.begin(self._cell_limits(cell), collect_printed(check.outputs))
         try:
-            self._look_up(conversation, index)
+            self._bind_exercise(conversation, index)
             if check.defined:
                 collect_answers(self._sheet(check, hidden=False), self._subject(conversation, index))
             conversation.ask({"do": "remember", "cell": index})
@@ -207,10 +209,10 @@ class Checker:
             del self._visible[index]
             self._fail(cell, index, "no verdict", f"The answers could not be judged ({type(error).__name__}).")
         check.answers, check.broken = conversation.known, conversation.broken
-        self._go_on(notebook, index)
+        self._update_process(notebook, index)
 
-    def _look_up(self, conversation: StudentClient, index: int) -> None:
-        """Let the student's process bind an exercise's present function or class to its test cell."""
+    def _bind_exercise(self, conversation: StudentClient, index: int) -> None:
+        """Make the student's process bind an exercise's current function or class to its test cell."""
         check = self._visible[index]
         question = {"do": "look", "cell": index, "name": check.exercise.name}
         check.defined = conversation.ask(question).get("value") is True
@@ -221,32 +223,32 @@ class Checker:
     def _sheet(self, check: CheckCell, *, hidden: bool) -> Sheet:
         return check.exercise.sheet(hidden=hidden, seed=self._settings.seed or 0, device=self._settings.device)
 
-    def _ask_hidden(self, notebook: NotebookNode) -> None:
-        """Run the hidden tests of the test cells. From here on what the process's answers say is not shown."""
+    def _run_hidden_tests(self, notebook: NotebookNode) -> None:
+        """Run the hidden tests of the test cells; from here on, only pass or fail of the answers is shown."""
         for index, check in list(self._visible.items()):
             cell = notebook.cells[index]
-            conversation = self._available(cell, index)
+            conversation = self._available_client(cell, index)
             if conversation is not None:
                 begun = datetime.now(UTC)
-                conversation.begin(self._allowance(cell), lambda output: None)
+                conversation.begin(self._cell_limits(cell), lambda output: None)
                 if check.broken is None:
                     with suppress(LimitError):
                         conversation.ask({"do": "recall", "cell": index})
                 conversation.known = check.answers
                 conversation.broken = conversation.broken or check.broken
-                show(cell, [*check.outputs.items, self._result(conversation, index)], begun)
+                show(cell, [*check.outputs.items, self._verdict_output(conversation, index)], begun)
                 broken = conversation.broken
                 if broken is not None and check.broken is None:
                     # Its own text could depend on a hidden question.
                     broken = LimitError(broken.kind, "A hidden question was not answered within the limits.")
-                self._judge(cell, index, broken)
+                self._record_failure(cell, index, broken)
                 if described := signature_of(cell.outputs, conversation.known, self._settings.device):
                     self.signatures[described[0]] = described[1]
             del self._visible[index]
-            self._go_on(notebook, index, upto=len(notebook.cells))
+            self._update_process(notebook, index, upto=len(notebook.cells))
 
-    def _result(self, conversation: StudentClient, index: int) -> Any:
-        """Return a test cell's output: its verdict, or the error that it has none."""
+    def _verdict_output(self, conversation: StudentClient, index: int) -> Any:
+        """Return a test cell's output: its verdict, or an error that explains why the verdict is missing."""
         check = self._visible[index]
         if not check.defined:
             return error_output("name error", f"name {check.exercise.name!r} is not defined")
@@ -258,8 +260,8 @@ class Checker:
         data = {VERDICT_MIME: verdict.to_dict(), "text/plain": repr(verdict), "text/html": verdict._repr_html_()}
         return new_output("execute_result", data=data)
 
-    def _available(self, cell: NotebookNode, index: int) -> StudentClient | None:
-        """Return the client of the student's process; None, with a problem, if it may not run this cell."""
+    def _available_client(self, cell: NotebookNode, index: int) -> StudentClient | None:
+        """Return the client of the student's process; None, after recording a problem, if it may not run this cell."""
         if self._is_time_up():
             self._fail(cell, index, "time used up", "The submission had used up its time.")
             return None
@@ -268,33 +270,33 @@ class Checker:
             self._fail(cell, index, "kernel died", message)
         return self._conversation
 
-    def _go_on(self, notebook: NotebookNode, index: int, upto: int | None = None) -> None:
-        """Note what the student's process reports, and replace it if the cell has ended it."""
+    def _update_process(self, notebook: NotebookNode, index: int, upto: int | None = None) -> None:
+        """Record the reports of the student's process, and replace the process if the cell has ended it."""
         if self._child is not None:
             self._reported |= dict.fromkeys(self._child.reports())
         if self._conversation is not None and not self._conversation.alive:
             self._deadly.add(index)
             self._restart(notebook, index + 1 if upto is None else upto)
 
-    def _define(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
-        """Run a cell once more, for what it defines."""
+    def _rerun_for_definitions(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
+        """Run a cell again, only for its definitions."""
         conversation = self._conversation
         if conversation is None or self._is_time_up() or index in self._deadly:
             return
-        conversation.begin(self._allowance(cell), lambda output: None)
+        conversation.begin(self._cell_limits(cell), lambda output: None)
         with suppress(LimitError):
             conversation.ask({"do": "define", "source": cell.source, "complete": index in self._complete})
-        self._go_on(notebook, index)
+        self._update_process(notebook, index)
 
-    def _judge(self, cell: NotebookNode, index: int, broken: LimitError | None) -> None:
-        """Report a cell's failure where its outputs do not show it."""
-        problem = settle(cell) if is_test(cell) else None
+    def _record_failure(self, cell: NotebookNode, index: int, broken: LimitError | None) -> None:
+        """Record a cell's failure if its outputs do not show it."""
+        problem = enforce_verdict(cell) if is_test(cell) else None
         has_verdict = check_total(cell) is not None
         if problem is not None:
             self._fail(cell, index, *problem)
         elif broken is not None and has_verdict:
             # The check reports it as a finding and gives points for the other rows.
-            self._problems.append(Problem(broken.kind, broken.message, where=name_of(cell, index)))
+            self._problems.append(Problem(broken.kind, broken.message, where=cell_label(cell, index)))
         elif broken is not None:
             self._fail(cell, index, broken.kind, broken.message)
         elif not is_test(cell):
@@ -311,13 +313,13 @@ class Checker:
                 silent = f"The cell raised {told_kind(error.ename)}. Which one is not told, for the cell stands behind a test."
                 fault = syntax_error(cell.source)
                 message = f"The cell raised SyntaxError: {fault}" if fault else silent
-            self._problems.append(Problem("cell error", message, where=name_of(cell, index)))
+            self._problems.append(Problem("cell error", message, where=cell_label(cell, index)))
 
     def _fail(self, cell: NotebookNode, index: int, kind: str, message: str) -> None:
         fail(cell, kind, message)
-        self._problems.append(Problem(kind, message, where=name_of(cell, index)))
+        self._problems.append(Problem(kind, message, where=cell_label(cell, index)))
 
-    def _allowance(self, cell: Mapping[str, Any]) -> CellLimits:
+    def _cell_limits(self, cell: Mapping[str, Any]) -> CellLimits:
         settings, test = self._settings, bool(cell) and is_test(cell)
         remaining = max(1.0, self._stop_at - monotonic())
         cpu_remaining = max(1.0, settings.submission_cpu_seconds - self._cpu_seconds)
@@ -333,10 +335,10 @@ class Checker:
 
     def _start(self, notebook: NotebookNode, upto: int) -> None:
         """Start a process that refuses the forbidden functions, and run the cells above ``upto`` in it."""
-        self._child = child = self._new_child(self._forbidden)
+        self._child = child = self._new_child(self._forbidding_rules)
         self.layers, self.isolation = child.layers, child.isolation
-        self._conversation = conversation = StudentClient(child, self._how_it_ended, self._forbidden)
-        conversation.begin(self._allowance({}), lambda output: None)
+        self._conversation = conversation = StudentClient(child, self._how_it_ended, self._forbidding_rules)
+        conversation.begin(self._cell_limits({}), lambda output: None)
         with suppress(LimitError):  # code that opens a file that does not fit gets FileNotFoundError
             for name, data in self._files.items():
                 conversation.ask({"do": "place", "name": name, "data": data})
@@ -346,13 +348,15 @@ class Checker:
                 return
             if cell.cell_type != "code" or not cell.source.strip() or index in self._deadly:
                 continue
-            conversation.begin(self._allowance(cell), lambda output: None)
+            conversation.begin(self._cell_limits(cell), lambda output: None)
             if index in self._visible:
                 with suppress(LimitError):
-                    self._look_up(conversation, index)
+                    self._bind_exercise(conversation, index)
                     conversation.ask({"do": "remember", "cell": index})
             elif not is_test(cell):
-                request = {"do": "define", "complete": index in self._complete} if self._forbidden else {"do": "run"}
+                request = (
+                    {"do": "define", "complete": index in self._complete} if self._forbidding_rules else {"do": "run"}
+                )
                 with suppress(LimitError):
                     conversation.ask({**request, "source": cell.source})
             if not conversation.alive:

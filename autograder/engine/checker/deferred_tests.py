@@ -1,4 +1,4 @@
-"""Test cells that check an exercise: their hidden tests come after all cells have run, and this is their state until then."""
+"""Define the state of test cells that check an exercise, between their visible and their hidden tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from autograder.static_analysis.cell_names import only_check
 
 @dataclass
 class CheckCell:
-    """A test cell that checks an exercise, and the answers of a student's process to its visible tests."""
+    """A test cell that checks an exercise, and a student's answers to its visible tests."""
 
     exercise: Exercise
     hidden: bool  # whether it checks with hidden tests
@@ -43,7 +43,7 @@ class WaitingProcess:
 
 
 def check_cell(cell: NotebookNode, kept_output: int) -> CheckCell | None:
-    """Return a test cell that checks an exercise of the course and does nothing else; None for one with a lecturer's own tests."""
+    """Return the CheckCell of a test cell that only checks a course exercise; None for a lecturer's own tests."""
     from autograder.checks import exercises
 
     name, hidden = only_check(cell.source) or ("", False)

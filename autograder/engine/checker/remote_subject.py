@@ -1,4 +1,4 @@
-"""Observe a student's function or class in its own process; validate the form of each observation.
+"""Observe a student's function or class in its own process, and validate each observation's form.
 
 An answer with the same bytes as the reference's answer is correct and is neither decoded nor compared. Between a third and three quarters
 of five students' answers were bit-identical. No test is sent twice for one test cell: the visible and the hidden sheet share the answers to
@@ -27,7 +27,7 @@ _expected: dict[bytes, Observation] = {}
 
 
 class RemoteSubject:
-    """A student's function or class, in the student's process.
+    """A student's function or class in the student's process.
 
     Args:
         conversation: with the student's process.
@@ -60,7 +60,7 @@ class RemoteSubject:
             RuntimeError: if the process allows one of them.
         """
         cached = self._conversation.known
-        keys = [list(map(packed_request, group)) for group in groups]
+        keys = [list(map(pack_request, group)) for group in groups]
         requested = set(cached)
         fresh: list[dict[bytes, Request]] = []
         for group, names in zip(groups, keys, strict=True):
@@ -69,22 +69,22 @@ class RemoteSubject:
             requested.update(names)
         if fresh:
             for new, observations in zip(
-                fresh, self._ask([list(new.values()) for new in fresh], forbidden), strict=True
+                fresh, self._send_groups([list(new.values()) for new in fresh], forbidden), strict=True
             ):
                 cached |= dict(zip(new, observations, strict=True))
         return [[cached[key] for key in names] for names in keys]
 
-    def _ask(self, groups: Sequence[Sequence[Request]], forbidden: Sequence[str]) -> list[list[Observation]]:
+    def _send_groups(self, groups: Sequence[Sequence[Request]], forbidden: Sequence[str]) -> list[list[Observation]]:
         if not self._conversation.forbidden.issuperset(forbidden):
             raise RuntimeError(f"the process allows what {self._name} forbids")
         sizes = [len(group) for group in groups]
         question = {"do": "observe", "cell": self._cell, "backward": "backward" in forbidden}
         question |= {"sizes": sizes, "requests": []}
-        packed = [packed_request(request) for group in groups for request in group]
+        packed = [pack_request(request) for group in groups for request in group]
         parts: dict[int, Any] = {}
         try:
             answer = self._conversation.ask(question, *packed, parts=parts, most=len(groups))
-            instead = _malformed("its answer does not match the request")
+            instead = _malformed_answer("its answer does not match the request")
             if answer.get("interrupted") is True:
                 instead = Observation(error=KeyboardInterrupt.__name__)  # the interrupt ended the reply, too
         except LimitError as error:
@@ -93,16 +93,16 @@ class RemoteSubject:
         for number, size in enumerate(sizes):
             part = parts.get(number)
             fits = isinstance(part, list) and len(part) == size
-            observations.append([self._observation(item) for item in part] if fits and part else [instead] * size)
+            observations.append([self._parse_observation(item) for item in part] if fits and part else [instead] * size)
         return observations
 
-    def _observation(self, data: Any) -> Observation:
+    def _parse_observation(self, data: Any) -> Observation:
         if isinstance(data, bytes) and data in _expected:
             return _expected[data]
         try:
             observation = observation_from_dict(unpack(data, budget=self._conversation.items))
         except (ProtocolError, TypeError) as error:
-            return _malformed(str(error))
+            return _malformed_answer(str(error))
         if observation.error is not None and any(sign in observation.error for sign in OUT_OF_MEMORY):
             return Observation(error=f"MemoryLimit: {memory_text(self._conversation.memory_mb)}")
         if observation.error is not None and observation.error.startswith(UsesReferenceError.__name__):
@@ -120,8 +120,8 @@ _NAMES = {
 }
 
 
-def packed_request(request: Request) -> bytes:
-    """Serialize a request."""
+def pack_request(request: Request) -> bytes:
+    """Serialise a request, with a cache."""
     entry = _packed.get(id(request))
     if entry is None or entry[0] is not request:
         entry = (
@@ -132,11 +132,11 @@ def packed_request(request: Request) -> bytes:
     return entry[1]
 
 
-def expect(answer: Observation) -> None:
-    """Register a right answer, so that the same bytes give the same object."""
+def register_answer(answer: Observation) -> None:
+    """Register a right answer, so that equal bytes are mapped to this object without parsing."""
     with suppress(SerializationError):
         _expected.setdefault(pack(observation_to_dict(answer)), answer)
 
 
-def _malformed(why: str) -> Observation:
+def _malformed_answer(why: str) -> Observation:
     return Observation(error=f"MalformedAnswer: {why[:MAX_TEXT]}")

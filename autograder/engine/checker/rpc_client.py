@@ -1,4 +1,4 @@
-"""Send requests to a student's process under limits; report any behaviour other than an answer as an exceeded limit.
+"""Send requests to a student's process under limits, and report any misbehaviour as an exceeded limit.
 
 Protects against:
 
@@ -38,7 +38,7 @@ GRACE_SECONDS = 5.0
 
 
 class LimitError(Exception):
-    """A limit was broken, or the process has ended. The message is for the student.
+    """A limit was exceeded, or the process has ended; the message is for the student.
 
     Args:
         kind: a short name: ``"timeout"``, ``"memory"``, ``"output flood"``, ``"kernel died"`` or ``"malformed answer"``.
@@ -52,7 +52,7 @@ class LimitError(Exception):
 
 
 class _StopError(Exception):
-    """Stop the running code: interrupt it, or, if ``deadly``, kill the process at once."""
+    """Stop the running code: interrupt it, or kill the process at once if ``deadly``."""
 
     def __init__(self, reason: LimitError, *, deadly: bool = False) -> None:
         self.reason = reason
@@ -102,7 +102,7 @@ class StudentClient:
 
     @property
     def memory_mb(self) -> int:
-        """MiB of memory that the cell may use."""
+        """The cell's memory limit in MiB."""
         return self._allowance.memory_mb
 
     def begin(self, allowance: CellLimits, take: Callable[[Mapping[str, Any]], None]) -> None:
@@ -140,8 +140,8 @@ class StudentClient:
         packed = pack(dict(question))
         try:
             self._child.mailbox.take()  # drop late answers of code that ignored an interrupt
-            self._child.channel.send(_filled(packed, behind) if behind else packed, deadline=self._deadline)
-            return self._answer(self._deadline, {} if parts is None else parts, most)
+            self._child.channel.send(_fill_requests(packed, behind) if behind else packed, deadline=self._deadline)
+            return self._receive_answer(self._deadline, {} if parts is None else parts, most)
         except DeadlineError:
             self.broken = self._stop(LimitError("timeout", f"It was stopped after {self._allowance.seconds:g} s."))
         except ClosedError:
@@ -159,26 +159,26 @@ class StudentClient:
             self.broken = self._kill(stop.reason) if stop.deadly else self._stop(stop.reason)
         raise self.broken
 
-    def _answer(self, deadline: float, parts: dict[int, Any], most: int) -> dict[str, Any]:
+    def _receive_answer(self, deadline: float, parts: dict[int, Any], most: int) -> dict[str, Any]:
         outputs = 0
         try:
             while True:
-                message = self._read(self._child.channel.receive(deadline, self._watch))
+                message = self._parse_message(self._child.channel.receive(deadline, self._check_usage))
                 if "out" in message:
-                    self._output(message["out"])
+                    self._accept_output(message["out"])
                     outputs += 1
                 elif "part" in message:
-                    _add(message, parts, most)
+                    _add_part(message, parts, most)
                 else:
                     return message
         finally:
             # Parts that were sent after the output that broke the limit do not count.
             for data in self._child.mailbox.take():
-                part = self._read(data)
-                if _after(part) <= outputs:
-                    _add(part, parts, most)
+                part = self._parse_message(data)
+                if _outputs_before(part) <= outputs:
+                    _add_part(part, parts, most)
 
-    def _read(self, data: bytes) -> dict[str, Any]:
+    def _parse_message(self, data: bytes) -> dict[str, Any]:
         self._answered += len(data)
         if self._answered > self._allowance.answers_mb * 2**20:
             raise MessageTooLongError
@@ -187,7 +187,7 @@ class StudentClient:
             raise ProtocolError("an answer that is no mapping")
         return message
 
-    def _output(self, output: Any) -> None:
+    def _accept_output(self, output: Any) -> None:
         try:
             # Only plain JSON data: an object of the student's in an output would run its methods in this process.
             text = json.dumps(output)
@@ -202,7 +202,7 @@ class StudentClient:
             raise _StopError(LimitError("output flood", message))
         self._take(output)
 
-    def _watch(self) -> None:
+    def _check_usage(self) -> None:
         """Check memory and CPU time of the process and its children."""
         if self._child.holds_more_than(self._allowance.memory_mb * 2**20):
             raise _StopError(LimitError("memory", memory_text(self._allowance.memory_mb)), deadly=True)
@@ -215,7 +215,7 @@ class StudentClient:
             raise _StopError(LimitError("timeout", message))
 
     def _stop(self, reason: LimitError) -> LimitError:
-        """Interrupt the running code; kill the process if it does not stop.
+        """Interrupt the running code, and kill the process if it does not stop.
 
         Its child processes would run on and use up the time of later cells: a process with children is killed.
         """
@@ -250,22 +250,22 @@ class StudentClient:
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal; Linux's real-time signals have no names and are given by number."""
+    """Return the name of a signal, or its number for Linux's real-time signals."""
     try:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
 
 
-def _after(message: dict[str, Any]) -> int:
-    """Return the number of outputs before a part of an answer."""
+def _outputs_before(message: dict[str, Any]) -> int:
+    """Return the number of outputs that preceded a part of an answer."""
     count = message.get("after")
     if type(count) is not int:
         raise ProtocolError("a part of an answer without its place among the outputs")
     return count
 
 
-def _add(message: dict[str, Any], parts: dict[int, Any], most: int) -> None:
+def _add_part(message: dict[str, Any], parts: dict[int, Any], most: int) -> None:
     number = message.get("part")
     if type(number) is not int or not 0 <= number < most or number in parts:
         raise ProtocolError("a part of an answer that was not asked for")
@@ -273,12 +273,12 @@ def _add(message: dict[str, Any], parts: dict[int, Any], most: int) -> None:
 
 
 def memory_text(memory_mb: int) -> str:
-    """Return the message for a student whose code has used too much memory."""
+    """Return the message for a student whose code exceeded the memory limit."""
     size = f"{memory_mb / 1024:g} GiB" if memory_mb >= 1024 else f"{memory_mb} MiB"
     return f"It needed more than {size} of memory."
 
 
-def _filled(question: bytes, behind: tuple[bytes, ...]) -> bytes:
-    """Insert serialized values into the empty list at the end of a serialized request."""
+def _fill_requests(question: bytes, behind: tuple[bytes, ...]) -> bytes:
+    """Insert serialised values into the empty list at the end of a serialised request."""
     assert question[-2:] == b"\x91\x00", "the last entry of the question is not an empty list"
     return question[:-2] + bytes(msgpack.Packer().pack_array_header(len(behind) + 1)) + b"\x00" + b"".join(behind)

@@ -1,4 +1,4 @@
-"""Watch and end a student's process: its channels, its reports, its processor time and its memory."""
+"""Monitor and end a student's process: its channels, reports, CPU time and memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from autograder.engine.transport.channel import (
     Channel,
     Mailbox,
 )
-from autograder.engine.transport.report_lines import known_line
+from autograder.engine.transport.report_lines import parse_line
 
 _TICK = os.sysconf("SC_CLK_TCK")
 # The most lines that are read from a process's reports at once, and their longest length.
@@ -60,21 +60,21 @@ class StudentProcess:
 
     @property
     def isolation(self) -> str:
-        """The level of isolation that its layers give."""
+        """The level of isolation that the active layers provide."""
         return level_of(self.layers)
 
     def interrupt(self) -> None:
-        """Interrupt it, as Ctrl-C does."""
+        """Interrupt the process, as Ctrl-C does."""
         with contextlib.suppress(OSError):
             signal.pidfd_send_signal(self._handle, signal.SIGINT)
 
     def stop(self) -> None:
-        """Stop it until :meth:`resume`: meanwhile it neither computes nor grows. In the sandbox it has no child processes."""
+        """Suspend the process until :meth:`resume`. In the sandbox it has no child processes."""
         with contextlib.suppress(OSError):
             signal.pidfd_send_signal(self._handle, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it run again."""
+        """Continue the suspended process."""
         with contextlib.suppress(OSError):
             signal.pidfd_send_signal(self._handle, signal.SIGCONT)
 
@@ -98,7 +98,7 @@ class StudentProcess:
         return not poll.poll(1000 * wait_seconds)
 
     def close(self) -> None:
-        """Kill it, close its connection and remove its folder."""
+        """Kill the process, close its connections and remove its folder."""
         self.kill()
         self.channel.close()
         self.mailbox.close()
@@ -112,7 +112,7 @@ class StudentProcess:
         return self._read_reports()[0]
 
     def last_reports(self) -> list[str]:
-        """Kill it, and return the reports that are left."""
+        """Kill the process, and return its remaining reports."""
         lines, closed = self._read_reports()
         if closed and not self.is_alive(wait_seconds=_END_SECONDS):
             closed = False  # it has ended, which closes everything
@@ -128,13 +128,13 @@ class StudentProcess:
                 line = self._reports.recv(_LONGEST_REPORT, socket.MSG_DONTWAIT)
                 if not line:
                     return list(lines), True
-                lines[known_line(line)] = None
+                lines[parse_line(line)] = None
         except OSError:
             pass
         return list(lines), False
 
     def own_cpu_seconds(self) -> float:
-        """Return the CPU seconds of the process without its children. This takes microseconds."""
+        """Return the CPU seconds of the process without its children, which takes microseconds."""
         try:
             return clock_gettime(_clock_of(self._pid))
         except OSError:  # it has ended
@@ -142,20 +142,23 @@ class StudentProcess:
 
     def cpu_seconds(self) -> float:
         """Return the CPU seconds of the process and its children."""
-        return sum(self._seconds_of(pid) for pid in _family(self._pid))
+        return sum(self._seconds_of(pid) for pid in _process_tree(self._pid))
 
     def is_alone(self) -> bool:
         """Return whether the process has no running children."""
-        return len(_family(self._pid)) == 1
+        return len(_process_tree(self._pid)) == 1
 
     def holds_more_than(self, limit: int) -> bool:
-        """Return whether the process and its children hold more than some bytes of memory.
+        """Return whether the process and its children use more than ``limit`` bytes of memory.
+
+        Counting the shares of shared pages takes milliseconds. The resident pages are an upper bound, so they are
+        counted first.
 
         To count shares of shared pages takes milliseconds. They are no more than the resident pages, which are counted first.
         """
-        family = _family(self._pid)
+        family = _process_tree(self._pid)
         resident = sum(linux.own_memory(pid, mapped_files=True) for pid in family)
-        return resident > limit and sum(map(_held_memory, family)) > limit
+        return resident > limit and sum(map(_memory_used, family)) > limit
 
     def _seconds_of(self, pid: int) -> float:
         try:
@@ -168,8 +171,8 @@ class StudentProcess:
         return sum(map(int, counted)) / _TICK
 
 
-def _held_memory(pid: int) -> int:
-    """Return the bytes of memory that a process holds, with its share of shared pages."""
+def _memory_used(pid: int) -> int:
+    """Return the bytes of memory that a process uses, with its share of shared pages."""
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii", errors="replace")
         return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")) * 1024
@@ -179,7 +182,7 @@ def _held_memory(pid: int) -> int:
 
 
 def _clock_of(pid: int) -> int:
-    """Return the id of a process's CPU clock, as ``clock_getcpuclockid`` of the C library computes it."""
+    """Return the id of a process's CPU clock, computed as by the C library's ``clock_getcpuclockid``."""
     return ~pid << 3 | 2
 
 
@@ -188,8 +191,8 @@ def _pid_of(handle: int) -> int:
     return int(next(line.split()[1] for line in text.splitlines() if line.startswith("Pid:")))
 
 
-def _family(pid: int) -> list[int]:
-    """Return a process and its descendants."""
+def _process_tree(pid: int) -> list[int]:
+    """Return the ids of a process and its descendants."""
     pids: list[int] = []
     waiting = [pid]
     while waiting and len(pids) < 4096:

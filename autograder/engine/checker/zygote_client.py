@@ -39,7 +39,7 @@ class ZygoteError(Exception):
 
 
 class ZygoteClient:
-    """A student zygote and the children that it forks.
+    """Controls a student zygote and the children that it forks.
 
     Args:
         settings: the sandbox settings of the children.
@@ -66,7 +66,7 @@ class ZygoteClient:
         self.problem = ""
 
     def start(self) -> None:
-        """Start the zygote unless it runs; return at once, while it prepares itself."""
+        """Start the zygote unless it is running, without waiting until it is ready."""
         if self._control is not None and (self._process is None or self._process.poll() is None):
             return
         standby, self._standby = self._standby, None
@@ -86,7 +86,7 @@ class ZygoteClient:
             send_with_descriptors(self._control, json.dumps(order).encode(), [])
 
     def _spawn(self) -> socket.socket:
-        """Start a program that becomes the zygote, and return the connection to it."""
+        """Start the zygote as a program, and return the connection to it."""
         ours, zygote_end = socket.socketpair()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "autograder.engine.student.zygote", str(zygote_end.fileno())],
@@ -100,7 +100,7 @@ class ZygoteClient:
         return ours
 
     def make_ready(self) -> bool:
-        """Wait until the zygote can fork children; restart it if it has died.
+        """Wait until the zygote can fork children, and restart it if it has died.
 
         Returns:
             Whether the zygote is another one than at the last call.
@@ -116,7 +116,7 @@ class ZygoteClient:
         control.settimeout(START_SECONDS)
         try:
             if self._process is None:
-                self._process = ForkedByServer.announced(control, START_SECONDS)
+                self._process = ForkedByServer.wait_for_announcement(control, START_SECONDS)
                 control.settimeout(START_SECONDS)
             answer = json.loads(receive_with_descriptors(control, 0)[0])
         except (OSError, ClosedError) as error:
@@ -164,7 +164,7 @@ class ZygoteClient:
         *,
         forbidden: Sequence[str] = (),
     ) -> StudentProcess:
-        """Fork a sandboxed child from a zygote when it is ready.
+        """Fork a sandboxed child from the zygote, which must be ready.
 
         Args:
             max_bytes: the longest message accepted from it, in bytes.
@@ -233,7 +233,7 @@ class ZygoteClient:
     def _exchange(
         self, control: socket.socket, order: dict[str, Any], descriptors: Sequence[int]
     ) -> tuple[dict[str, Any], list[int]]:
-        """Send an order and return its answer; drop answers to earlier orders."""
+        """Send an order and return its answer, discarding answers to earlier orders."""
         token = secrets.token_hex(8)
         try:
             send_with_descriptors(control, json.dumps({**order, "token": token}).encode(), descriptors)

@@ -1,1 +1,1 @@
-"""Isolate student code: namespaces, Landlock, a system call filter, and limits."""
+"""Isolate student code with namespaces, Landlock, a system call filter and resource limits."""

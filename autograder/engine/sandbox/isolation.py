@@ -1,4 +1,4 @@
-"""Measure which isolation this machine offers, and refuse to grade with less than the settings ask for.
+"""Determine the isolation that this machine offers, and refuse to grade with less than the settings require.
 
 Protects against:
 
@@ -18,7 +18,7 @@ import sys
 from dataclasses import replace
 from functools import cache
 
-from autograder.engine.sandbox.linux import is_linux
+from autograder.engine.sandbox.linux import is_supported_linux
 from autograder.engine.sandbox.lockdown import LAYERS
 from autograder.engine.sandbox.settings import is_at_least, level_of
 from autograder.engine.settings import ISOLATION, GradingSettings
@@ -27,8 +27,8 @@ from autograder.errors import CourseError
 
 @cache
 def available_layers() -> tuple[str, ...]:
-    """Try all layers of isolation and return the available ones."""
-    if not is_linux():
+    """Try all isolation layers in a subprocess, and return the available ones."""
+    if not is_supported_linux():
         return ()
     probe = subprocess.run(
         [sys.executable, "-P", "-m", "autograder.engine.sandbox.lockdown"], capture_output=True, text=True, check=False
@@ -40,17 +40,17 @@ def available_layers() -> tuple[str, ...]:
 
 
 def missing_layers() -> tuple[str, ...]:
-    """Return the layers that this machine does not offer."""
+    """Return the isolation layers that this machine does not offer."""
     return tuple(layer for layer in LAYERS if layer not in available_layers())
 
 
 def with_available_isolation(settings: GradingSettings) -> GradingSettings:
-    """Lower the required isolation to what this machine offers, where the settings allow that.
+    """Return the settings with the isolation that this machine offers, if they allow a lower one.
 
     Raises:
         CourseError: if the machine offers less than the settings require, and they do not allow less.
     """
-    if not is_linux():
+    if not is_supported_linux():
         settings = replace(settings, warm=False)
     available = level_of(available_layers())
     if settings.warm and is_at_least(available, settings.isolation):

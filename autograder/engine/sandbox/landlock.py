@@ -1,4 +1,4 @@
-"""Restrict the files of this process with Landlock. No process can lift the restriction, whatever is mounted.
+"""Restrict this process's file access with Landlock, irrevocably and independently of mounts.
 
 Protects against:
 
@@ -38,7 +38,7 @@ _ON_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _PATH_BENEATH = 1
 
 
-def version() -> int:
+def abi_version() -> int:
     """Return the version of Landlock's ABI in this kernel; 0 without Landlock."""
     try:
         return syscall(SYS_LANDLOCK_CREATE_RULESET, None, 0, 1, call="landlock")
@@ -47,7 +47,7 @@ def version() -> int:
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str]) -> None:
-    """Restrict this process and its children to the given paths.
+    """Restrict this process and its children to the given paths, irrevocably.
 
     This also removes TCP and, where the kernel can, signals and abstract sockets to outside processes. Open files stay open.
 
@@ -58,7 +58,7 @@ def restrict(readable: Iterable[str], writable: Iterable[str]) -> None:
     Raises:
         OSError: if the kernel has no Landlock, or ``no_new_privs`` is not set.
     """
-    abi = version()
+    abi = abi_version()
     files = _FILE_RIGHTS.get(abi, _ALL_FILE_RIGHTS)
     attributes = struct.pack("QQQ", files, _TCP if abi >= 4 else 0, _SCOPES if abi >= 6 else 0)
     size = 24 if abi >= 6 else 16 if abi >= 4 else 8
@@ -66,13 +66,13 @@ def restrict(readable: Iterable[str], writable: Iterable[str]) -> None:
     try:
         for paths, rights in ((readable, _READING), (writable, files)):
             for path in paths:
-                _allow(ruleset, path, rights & files)
+                _allow_path(ruleset, path, rights & files)
         syscall(SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0, call="landlock_restrict_self")
     finally:
         os.close(ruleset)
 
 
-def _allow(ruleset: int, path: str, rights: int) -> None:
+def _allow_path(ruleset: int, path: str, rights: int) -> None:
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:

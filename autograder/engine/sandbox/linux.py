@@ -1,4 +1,4 @@
-"""Call the Linux system calls that a sandbox needs; each raises OSError as Python's own calls do.
+"""Call the Linux system calls that a sandbox needs; failures raise OSError as Python's own calls do.
 
 Protects against:
 
@@ -60,8 +60,8 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CAPABILITY_VERSION = 0x20080522
 
 
-def is_linux() -> bool:
-    """Return whether this is Linux on an architecture whose call numbers are listed above."""
+def is_supported_linux() -> bool:
+    """Return whether this is Linux on an architecture whose system call numbers are listed above."""
     return sys.platform == "linux" and platform.machine() in _PIVOT_ROOT
 
 
@@ -70,8 +70,8 @@ def _libc() -> Any:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def checked(result: int, call: str) -> int:
-    """Return a system call's result, or raise its error.
+def check_result(result: int, call: str) -> int:
+    """Return a system call's result, or raise OSError if it failed.
 
     Raises:
         OSError: if the result is negative; its text names the call.
@@ -85,28 +85,28 @@ def checked(result: int, call: str) -> int:
 def syscall(number: int, *arguments: Any, call: str) -> int:
     """Make a system call by its number; integers are passed in full width."""
     wide = [ctypes.c_long(item) if isinstance(item, int) else item for item in arguments]
-    return checked(_libc().syscall(ctypes.c_long(number), *wide), call)
+    return check_result(_libc().syscall(ctypes.c_long(number), *wide), call)
 
 
 def unshare(flags: int) -> None:
-    """Leave namespaces for new ones."""
-    checked(_libc().unshare(flags), "unshare")
+    """Move this process into new namespaces."""
+    check_result(_libc().unshare(flags), "unshare")
 
 
 def setns(descriptor: int, kind: int) -> None:
-    """Join the namespace that a descriptor stands for."""
-    checked(_libc().setns(descriptor, kind), "setns")
+    """Join the namespace that a descriptor refers to."""
+    check_result(_libc().setns(descriptor, kind), "setns")
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
-    """Mount something."""
+    """Mount a file system or bind a folder."""
     names = [text.encode() if text else None for text in (source, target, kind)]
-    checked(_libc().mount(*names, ctypes.c_ulong(flags), options.encode() if options else None), f"mount {target}")
+    check_result(_libc().mount(*names, ctypes.c_ulong(flags), options.encode() if options else None), f"mount {target}")
 
 
 def unmount(target: str) -> None:
     """Remove a mount, and all mounts below it, from this process's view."""
-    checked(_libc().umount2(target.encode(), MNT_DETACH), f"unmount {target}")
+    check_result(_libc().umount2(target.encode(), MNT_DETACH), f"unmount {target}")
 
 
 def pivot_root(new: str, old: str) -> None:
@@ -117,11 +117,11 @@ def pivot_root(new: str, old: str) -> None:
 def prctl(option: int, *arguments: Any) -> None:
     """Change an attribute of this process."""
     wide = [ctypes.c_ulong(item) if isinstance(item, int) else item for item in arguments]
-    checked(_libc().prctl(option, *wide, *[ctypes.c_ulong(0)] * (4 - len(wide))), f"prctl {option}")
+    check_result(_libc().prctl(option, *wide, *[ctypes.c_ulong(0)] * (4 - len(wide))), f"prctl {option}")
 
 
 def use_large_pages() -> None:
-    """Move this process's own memory to large pages, so that a fork copies a 500th of the page table entries.
+    """Move this process's own memory to large pages, so that a fork copies 1/500 of the page table entries.
 
     If the kernel is older than 6.1 or has no large page free, memory stays as it is.
     """
@@ -139,7 +139,7 @@ def use_large_pages() -> None:
 
 
 def own_memory(pid: int | None = None, *, mapped_files: bool = False) -> int:
-    """Return the bytes of memory that a process holds, without mapped files; 0 if it has ended.
+    """Return a process's memory in bytes, without mapped files by default; 0 if it has ended.
 
     Args:
         pid: the process; this one by default.
@@ -164,8 +164,8 @@ def drop_capabilities() -> None:
     syscall(_CAPSET[platform.machine()], header, (ctypes.c_uint32 * 6)(), call="capset")
 
 
-def seal(target: str, flags: int) -> None:
-    """Set attributes of a mount and of all mounts below it, such as read-only; earlier attributes stay.
+def set_mount_attributes(target: str, flags: int) -> None:
+    """Add attributes such as read-only to a mount and all mounts below it.
 
     Args:
         target: where it is mounted.
@@ -178,4 +178,4 @@ def seal(target: str, flags: int) -> None:
 
 def set_host_name(name: str) -> None:
     """Set the host name in this process's namespace."""
-    checked(_libc().sethostname(name.encode(), len(name)), "sethostname")
+    check_result(_libc().sethostname(name.encode(), len(name)), "sethostname")

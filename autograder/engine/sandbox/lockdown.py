@@ -1,4 +1,4 @@
-"""Sandbox the process that runs a student's code.
+"""Put the process that runs a student's code into a sandbox.
 
 The sandbox has two steps. The zygote enters namespaces and a private root directory once; this directory contains Python, the system's
 libraries and none of the instructor's files. Each forked child then locks itself down: its own process tree, network, scratch folder and
@@ -82,7 +82,7 @@ class FilesystemView:
 
 
 def python_view(masked: Sequence[str] = (), *, packages: str = "", cuda: bool = False) -> FilesystemView:
-    """Return the view that this Python needs: the system's programs and libraries, and Python's own."""
+    """Return the view with the files that Python needs: the system's programs and libraries, and Python's own."""
     prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
     candidates = [*_SYSTEM, *_CONFIGURATION, *sorted(prefixes)]
     existing = list(dict.fromkeys(os.path.abspath(path) for path in candidates if os.path.lexists(path)))
@@ -96,7 +96,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def enter_private_root(new_root: str, view: FilesystemView, wait_for: Callable[[], None] | None = None) -> list[str]:
-    """Move this process, which must have one thread, into its own namespaces and root.
+    """Move this single-threaded process into its own namespaces and root.
 
     The function returns in another process, the first of a new process namespace. The caller's process stays outside and ends with it.
 
@@ -127,13 +127,13 @@ def enter_private_root(new_root: str, view: FilesystemView, wait_for: Callable[[
 
 
 def _enter_namespaces() -> None:
-    """Fork twice into new namespaces and return in the grandchild; this process and the child wait for its end."""
+    """Fork twice into new namespaces and return in the grandchild, while this process and the child wait for it."""
     ready, go = os.pipe(), os.pipe()
     user, group = os.getuid(), os.getgid()
     child = os.fork()
     if child:
         _write_id_maps(child, ready, go, user, group)
-        _stay_behind(child)
+        _wait_and_exit(child)
     die_with_parent()
     for descriptor in (ready[0], go[1]):
         os.close(descriptor)
@@ -152,12 +152,12 @@ def _enter_namespaces() -> None:
         os.close(descriptor)
     linux.set_host_name("sandbox")
     if inner := os.fork():
-        _stay_behind(inner)
+        _wait_and_exit(inner)
     die_with_parent()
 
 
 def _write_id_maps(child: int, ready: tuple[int, int], go: tuple[int, int], user: int, group: int) -> None:
-    """Write the user and group maps of a child's namespace; only a process outside may map more than one id."""
+    """Write the user and group maps of a child's namespace: only an outside process may map more than one id."""
     os.close(ready[1])
     os.close(go[0])
     if os.read(ready[0], 1) == b"1":
@@ -175,7 +175,7 @@ def _write_id_maps(child: int, ready: tuple[int, int], go: tuple[int, int], user
 
 
 def _write_map(path: str, root: int, students: Sequence[int]) -> None:
-    """Map the root of a namespace to an id outside of it, and students' processes to the first of some ids that exists there."""
+    """Map a namespace's root to an outside id, and students' processes to the first available of some ids."""
     for student in students:
         with suppress(OSError):  # a container may have few ids
             Path(path).write_text(f"0 {root} 1\n{INSIDE} {student} 1\n", encoding="ascii")
@@ -183,15 +183,15 @@ def _write_map(path: str, root: int, students: Sequence[int]) -> None:
     Path(path).write_text(f"0 {root} 1\n", encoding="ascii")
 
 
-def _stay_behind(child: int) -> None:
-    """Wait for a child with all files closed, and end with its exit status."""
+def _wait_and_exit(child: int) -> None:
+    """Close all files, wait for a child, and exit with its exit status."""
     os.closerange(3, 4096)
     _, status = os.waitpid(child, 0)
     os._exit(os.waitstatus_to_exitcode(status) & 0x7F)
 
 
 def die_with_parent() -> None:
-    """Have this process killed when the thread that started it ends."""
+    """Make the kernel kill this process when the thread that started it ends."""
     linux.prctl(linux.PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
@@ -233,13 +233,13 @@ def _bind_read_only(root: str, path: str) -> None:
 
 
 def _bind(source: str, target: str, flags: int) -> None:
-    _mount_point(source, target)
+    _create_mount_point(source, target)
     linux.mount(source, target, flags=linux.MS_BIND | linux.MS_REC)
-    linux.seal(target, flags)
+    linux.set_mount_attributes(target, flags)
 
 
-def _mount_point(source: str, target: str) -> None:
-    """Create the folder or file to mount another one on."""
+def _create_mount_point(source: str, target: str) -> None:
+    """Create the folder or file on which another one is mounted."""
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
     else:
@@ -248,13 +248,13 @@ def _mount_point(source: str, target: str) -> None:
 
 
 class ProcessNamespaces:
-    """Forks each child into a new process namespace, as its first process."""
+    """Forks each child as the first process of a new process namespace."""
 
     def __init__(self) -> None:
         self._own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
 
     def fork(self) -> int:
-        """Fork. The child is the first process in its namespace; when it ends, all other processes in it are killed."""
+        """Fork. When the child ends, all other processes in its namespace are killed."""
         linux.unshare(linux.CLONE_NEWPID)
         try:
             child = os.fork()
@@ -279,7 +279,7 @@ def raise_file_limit() -> None:
 
 
 def lock_down(limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: str = "") -> list[str]:
-    """Lock down this process, just forked, for student code. This cannot be undone.
+    """Lock down this just-forked process for student code, irrevocably.
 
     Args:
         limits: its resource limits.
@@ -295,11 +295,11 @@ def lock_down(limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: 
     """
     active: list[str] = []
     if namespaces:
-        _own_namespaces(limits)
+        _enter_own_namespaces(limits)
         active += [*NAMESPACES, *ROOT]
     elif scratch:
         os.chdir(scratch)
-    _limit(limits, cuda=cuda)
+    _set_resource_limits(limits, cuda=cuda)
     active.append("resource limits")
     if namespaces:
         _drop_user()
@@ -309,17 +309,17 @@ def lock_down(limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: 
     die_with_parent()
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     active.append("no new privileges")
-    if landlock.version():
+    if landlock.abi_version():
         writable = [SCRATCH, "/dev"] if namespaces else [scratch, "/dev/null"]
-        landlock.restrict(["/"] if namespaces else _without_namespaces(), [path for path in writable if path])
+        landlock.restrict(["/"] if namespaces else _paths_without_root(), [path for path in writable if path])
         active.append("landlock")
-    if seccomp.available():
+    if seccomp.is_available():
         seccomp.install(cuda=cuda)
         active.append("system call filter")
     return active
 
 
-def _own_namespaces(limits: Limits) -> None:
+def _enter_own_namespaces(limits: Limits) -> None:
     linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS)
     linux.mount("proc", "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
     hidden = {folder: os.open(folder, os.O_PATH | os.O_CLOEXEC) for folder in (SCRATCH, SHARED_MEMORY)}
@@ -337,13 +337,13 @@ def _own_namespaces(limits: Limits) -> None:
         os.chmod(folder, 0o1777)
     linux.mount(f"{SCRATCH}/shm", SHARED_MEMORY, flags=linux.MS_BIND)
     for folder, descriptor in hidden.items():
-        _show_again(f"/proc/self/fd/{descriptor}", folder)
+        _mount_hidden_python(f"/proc/self/fd/{descriptor}", folder)
         os.close(descriptor)
     os.chdir(WORK)
 
 
-def _show_again(hidden: str, folder: str) -> None:
-    """Mount this Python again if it is below a folder for temporary files, which a mount has hidden.
+def _mount_hidden_python(hidden: str, folder: str) -> None:
+    """Mount this Python again if its folder for temporary files was hidden by a mount.
 
     As elsewhere, Python is read-only and the folder around it belongs to the student.
     """
@@ -353,14 +353,14 @@ def _show_again(hidden: str, folder: str) -> None:
         if entry.is_symlink():
             os.symlink(os.readlink(entry.path), path)
         elif entry.stat(follow_symlinks=False).st_dev != device:
-            _mount_point(entry.path, path)
+            _create_mount_point(entry.path, path)
             linux.mount(entry.path, path, flags=linux.MS_BIND | linux.MS_REC)
         else:
             os.makedirs(path, exist_ok=True)
-            _show_again(entry.path, path)
+            _mount_hidden_python(entry.path, path)
 
 
-def _limit(limits: Limits, *, cuda: bool) -> None:
+def _set_resource_limits(limits: Limits, *, cuda: bool) -> None:
     import resource  # not available on Windows, where only the names of layers are used
 
     bounds = {
@@ -390,7 +390,7 @@ def _limit(limits: Limits, *, cuda: bool) -> None:
 
 
 def limit_memory(memory_mb: int) -> None:
-    """Permanently limit, in MiB, how much address space this process may add to its current size."""
+    """Limit, irrevocably, the MiB of address space that this process may add to its current size."""
     import resource
 
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
@@ -403,7 +403,7 @@ def limit_memory(memory_mb: int) -> None:
 
 
 def _drop_user() -> None:
-    """Become a user without any rights, in a user namespace without any rights."""
+    """Become an unprivileged user in an unprivileged user namespace."""
     mapped = len(Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()) > 1
     if mapped:
         os.setgroups([])
@@ -418,8 +418,8 @@ def _drop_user() -> None:
     Path("/proc/self/uid_map").write_text(f"{INSIDE} {user} 1\n", encoding="ascii")
 
 
-def _without_namespaces() -> list[str]:
-    """Return the readable paths if there is no private root: programs and libraries, and of home folders only Python's part."""
+def _paths_without_root() -> list[str]:
+    """Return the readable paths without a private root: programs, libraries and Python's part of home folders."""
     return [
         path
         for path in (*python_view().readable, "/proc/self", "/dev/null", "/dev/urandom", "/dev/random")
@@ -434,8 +434,8 @@ def _is_public(path: str) -> bool:
         return False
 
 
-def probe() -> list[str]:
-    """Try all layers in a separate process, and return the available ones."""
+def probe_layers() -> list[str]:
+    """Try all isolation layers in a separate process, and return the available ones."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -449,7 +449,7 @@ def probe() -> list[str]:
 
 
 def _try_layers(writing: int) -> None:
-    """Try all layers at once; if that fails, try those without namespaces. Report the layers and exit."""
+    """Try all layers or, if that fails, those without namespaces; report the active layers and exit."""
     import tempfile
 
     folder = tempfile.mkdtemp(prefix="tfcourse-")
@@ -477,4 +477,4 @@ def _try_layers(writing: int) -> None:
 if __name__ == "__main__":
     import json
 
-    sys.stdout.write(json.dumps(probe()))
+    sys.stdout.write(json.dumps(probe_layers()))

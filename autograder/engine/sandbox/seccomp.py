@@ -1,6 +1,6 @@
-"""Filter system calls with seccomp: refuse calls that no exercise needs and that sandbox escapes use.
+"""Filter system calls with seccomp: refuse calls that exercises do not need and sandbox escapes use.
 
-The calls refused by name are listed in ``_REFUSED``; ``program`` adds copies of the process, and calls by their
+The calls refused by name are listed in ``_REFUSED``; :func:`build_filter` adds copies of the process, and calls by their
 arguments: namespaces, sockets, terminals and files.
 
 Protects against:
@@ -79,7 +79,7 @@ _FILTER_MODE = 2
 
 
 def install(*, cuda: bool = False) -> None:
-    """Install the filter in this process and its children. It cannot be removed.
+    """Install the filter in this process and its children, irrevocably.
 
     Args:
         cuda: allow the few calls that NVIDIA's driver needs.
@@ -87,13 +87,13 @@ def install(*, cuda: bool = False) -> None:
     Raises:
         OSError: if the kernel has no seccomp, or ``no_new_privs`` is not set.
     """
-    code = program(platform.machine(), cuda=cuda)
+    code = build_filter(platform.machine(), cuda=cuda)
     instructions = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(instructions))
     prctl(PR_SET_SECCOMP, _FILTER_MODE, ctypes.create_string_buffer(header, len(header)))
 
 
-def program(machine: str, *, cuda: bool = False) -> bytes:
+def build_filter(machine: str, *, cuda: bool = False) -> bytes:
     """Return the filter as BPF instructions for an architecture, ``"x86_64"`` or ``"aarch64"``."""
     column = 0 if machine == "x86_64" else 1
     refused = sorted(
@@ -101,47 +101,56 @@ def program(machine: str, *, cuda: bool = False) -> bytes:
         for name, numbers in _REFUSED.items()
         if numbers[column] >= 0 and not (cuda and name in _CUDA_NEEDS)
     )
-    lines = [_op(_LOAD, _ARCHITECTURE), _op(_JEQ, _AUDIT_ARCH[machine], 1, 0), _op(_RETURN, _KILL), _op(_LOAD, _NUMBER)]
+    lines = [
+        _instruction(_LOAD, _ARCHITECTURE),
+        _instruction(_JEQ, _AUDIT_ARCH[machine], 1, 0),
+        _instruction(_RETURN, _KILL),
+        _instruction(_LOAD, _NUMBER),
+    ]
     if machine == "x86_64":
         # The 32-bit call table has other numbers than those below.
-        lines += [_op(_JGE, _X32, 0, 1), _refuse(errno.ENOSYS)]
+        lines += [_instruction(_JGE, _X32, 0, 1), _refuse(errno.ENOSYS)]
     for number in refused:
-        lines += [_op(_JEQ, number, 0, 1), _refuse(errno.EPERM)]
+        lines += [_instruction(_JEQ, number, 0, 1), _refuse(errno.EPERM)]
     # glibc falls back to clone, whose flags the filter can read.
-    lines += [_op(_JEQ, _CLONE3, 0, 1), _refuse(errno.ENOSYS)]
-    namespaces = [_op(_JSET, _NAMESPACE_FLAGS, 0, 1), _refuse(errno.EPERM)]
-    lines += _if(
+    lines += [_instruction(_JEQ, _CLONE3, 0, 1), _refuse(errno.ENOSYS)]
+    namespaces = [_instruction(_JSET, _NAMESPACE_FLAGS, 0, 1), _refuse(errno.EPERM)]
+    lines += _for_call(
         _CLONE[machine],
-        [_op(_LOAD, _FIRST), *namespaces, _op(_JSET, _CLONE_THREAD, 1, 0), _refuse(errno.EPERM)],
+        [_instruction(_LOAD, _FIRST), *namespaces, _instruction(_JSET, _CLONE_THREAD, 1, 0), _refuse(errno.EPERM)],
     )
     for number in _FORKS[machine]:
-        lines += [_op(_JEQ, number, 0, 1), _refuse(errno.EPERM)]
+        lines += [_instruction(_JEQ, number, 0, 1), _refuse(errno.EPERM)]
     for call in (_SOCKET[machine], _SOCKETPAIR[machine]):
-        lines += _if(call, [_op(_LOAD, _FIRST), _op(_JEQ, AF_UNIX, 1, 0), _refuse(errno.EAFNOSUPPORT)])
+        lines += _for_call(
+            call, [_instruction(_LOAD, _FIRST), _instruction(_JEQ, AF_UNIX, 1, 0), _refuse(errno.EAFNOSUPPORT)]
+        )
     for request in (_TIOCSTI, _TIOCLINUX):
-        lines += _if(_IOCTL[machine], [_op(_LOAD, _SECOND), _op(_JEQ, request, 0, 1), _refuse(errno.EPERM)])
-    commands = [_op(_LOAD, _SECOND)]
+        lines += _for_call(
+            _IOCTL[machine], [_instruction(_LOAD, _SECOND), _instruction(_JEQ, request, 0, 1), _refuse(errno.EPERM)]
+        )
+    commands = [_instruction(_LOAD, _SECOND)]
     for command in _REFUSED_COMMANDS:
-        commands += [_op(_JEQ, command, 0, 1), _refuse(errno.EPERM)]
-    lines += _if(_FCNTL[machine], commands)
-    return b"".join([*lines, _op(_RETURN, _ALLOW)])
+        commands += [_instruction(_JEQ, command, 0, 1), _refuse(errno.EPERM)]
+    lines += _for_call(_FCNTL[machine], commands)
+    return b"".join([*lines, _instruction(_RETURN, _ALLOW)])
 
 
-def _if(number: int, body: list[bytes]) -> list[bytes]:
-    """Run ``body`` for one call, and load the call's number again afterwards."""
-    return [_op(_JEQ, number, 0, len(body) + 1), *body, _op(_LOAD, _NUMBER)]
+def _for_call(number: int, body: list[bytes]) -> list[bytes]:
+    """Return instructions that run ``body`` for one call, and reload the call's number afterwards."""
+    return [_instruction(_JEQ, number, 0, len(body) + 1), *body, _instruction(_LOAD, _NUMBER)]
 
 
 def _refuse(number: int) -> bytes:
-    return _op(_RETURN, _ERRNO | number)
+    return _instruction(_RETURN, _ERRNO | number)
 
 
-def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("HBBI", code, if_true, if_false, value)
 
 
-def available() -> bool:
-    """Return whether the kernel supports filters."""
+def is_available() -> bool:
+    """Return whether the kernel supports seccomp filters."""
     try:
         # A kernel with filters refuses the null address of the filter; a kernel without them refuses the request as invalid.
         prctl(PR_SET_SECCOMP, _FILTER_MODE, 0)

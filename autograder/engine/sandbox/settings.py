@@ -1,4 +1,4 @@
-"""Define the sandbox settings: one object that every process of the engine receives, and the levels of isolation.
+"""Define the sandbox settings that every process of the engine receives, and the levels of isolation.
 
 Protects against:
 
@@ -46,7 +46,7 @@ class SandboxSettings:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SandboxSettings:
-        """Return the settings that :meth:`to_dict` described; missing settings have their defaults.
+        """Parse the data that :meth:`to_dict` returned; missing settings have their defaults.
 
         Raises:
             TypeError: if a name is not a setting.
@@ -60,12 +60,12 @@ class SandboxSettings:
 
 
 def level_of(layers: tuple[str, ...]) -> str:
-    """Return the level of isolation that a set of active layers gives."""
+    """Return the level of isolation that a set of active layers provides."""
     if set(LAYERS) <= set(layers):
         return "sandbox"
     return "restricted" if set(RESTRICTIONS) <= set(layers) else "none"
 
 
 def is_at_least(level: str, required: str) -> bool:
-    """Return whether a level is at least the required one."""
+    """Return whether a level of isolation is at least the required one."""
     return LEVELS.index(level) <= LEVELS.index(required)

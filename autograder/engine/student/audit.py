@@ -1,4 +1,4 @@
-"""Report actions of a student's process that no exercise needs, such as reading frames or using ctypes.
+"""Report suspicious actions of a student's process, such as reading frames or using ctypes.
 
 An audit hook sends one line per event to the checker, which shows the lines to the instructor under "worth a look". They affect neither
 points nor decisions of this process. The checker shows only lines from a fixed list, because student code can find the socket and send its
@@ -28,7 +28,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from autograder.engine.student.program_refusals import ProgramError, copy_explanation, explanation
+from autograder.engine.student.program_refusals import ProgramError, explain_copy, explain_start
 from autograder.engine.transport.report_lines import BY_ATTRIBUTE, BY_EVENT, BY_IMPORT, COPIES, IMPORTS, OPENS, STARTS
 
 # Standard modules that act on behalf of their caller.
@@ -60,46 +60,46 @@ def library_folders(*more: str) -> tuple[str, ...]:
 
 
 def explain_refusals() -> None:
-    """Make Python's functions that start or copy a process raise an error that explains why they cannot."""
+    """Make Python's functions that start or copy a process raise an error that explains the refusal."""
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event in STARTS:
-            raise ProgramError(explanation(_program(arguments)))
+            raise ProgramError(explain_start(_command_text(arguments)))
         if event in COPIES:
-            raise ProgramError(copy_explanation())
+            raise ProgramError(explain_copy())
 
     sys.addaudithook(hook)
     multiprocessing.util.spawnv_passfds = _spawn
 
 
 def _spawn(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:
-    """Raise an audit event when multiprocessing starts a fresh interpreter; Python itself does not audit this."""
+    """Raise an audit event when multiprocessing starts an interpreter, because Python itself does not."""
     sys.audit("subprocess.Popen", path, list(args), None, None)
-    raise ProgramError(explanation(_program((path, list(args)))))
+    raise ProgramError(explain_start(_command_text((path, list(args)))))
 
 
-def _program(arguments: tuple[Any, ...]) -> str:
-    """Return the command in the arguments of an event that starts a program."""
+def _command_text(arguments: tuple[Any, ...]) -> str:
+    """Return the command in the arguments of an audit event that starts a program."""
     plain = [part for part in arguments if type(part) in (str, bytes, list, tuple)]
     line = max(plain[:2], key=lambda part: isinstance(part, (list, tuple)), default="")
     parts = [line] if isinstance(line, (str, bytes)) else line
     return " ".join(os.fsdecode(text) for text in parts if type(text) in (str, bytes))
 
 
-def report(connection: socket.socket, folders: tuple[str, ...]) -> None:
-    """Install the hooks: from now on this process reports suspicious events, and explains refusals.
+def install_report_hook(connection: socket.socket, folders: tuple[str, ...]) -> None:
+    """Install audit hooks that report suspicious events and explain refusals.
 
     Args:
         connection: a connected socket that preserves message boundaries; receives the lines.
         folders: the folders of :func:`library_folders`.
     """
-    send = _sender(connection)
+    send = _make_sender(connection)
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        line = BY_EVENT.get(event) or _by_attribute(event, arguments)
-        if line and not _by_library(sys._getframe(1), folders):
+        line = BY_EVENT.get(event) or _attribute_line(event, arguments)
+        if line and not _is_from_library(sys._getframe(1), folders):
             send(line)
-        if event in ("import", "open") and (line := _by_name_of(event, arguments)):
+        if event in ("import", "open") and (line := _name_line(event, arguments)):
             send(line)
 
     sys.addaudithook(hook)
@@ -107,23 +107,23 @@ def report(connection: socket.socket, folders: tuple[str, ...]) -> None:
 
 
 # Arguments may be a student's subclass of str, whose own methods are not called.
-def _by_attribute(event: str, arguments: tuple[Any, ...]) -> str:
-    """Return the line for reading or setting an attribute; empty if it is none of those to report."""
+def _attribute_line(event: str, arguments: tuple[Any, ...]) -> str:
+    """Return the report line for reading or setting an attribute; empty if it is not suspicious."""
     if event.startswith("object.__") and len(arguments) > 1 and type(arguments[1]) is str:
         return BY_ATTRIBUTE.get((event, arguments[1]), "")
     return ""
 
 
-def _by_name_of(event: str, arguments: tuple[Any, ...]) -> str:
-    """Return the line for importing a module or opening a file, whoever does it; empty if it is none of those to report."""
+def _name_line(event: str, arguments: tuple[Any, ...]) -> str:
+    """Return the report line for importing a module or opening a file; empty if it is not suspicious."""
     name = arguments[0] if arguments and type(arguments[0]) is str else ""
     if event == "import":
         return IMPORTS if name in BY_IMPORT else ""
     return OPENS if name.startswith("/proc/") and name.endswith("/mem") else ""
 
 
-def _by_library(frame: FrameType | None, folders: tuple[str, ...]) -> bool:
-    """Return whether a library caused an event on its own account."""
+def _is_from_library(frame: FrameType | None, folders: tuple[str, ...]) -> bool:
+    """Return whether library code caused an event on its own, rather than on behalf of its caller."""
     # A code object's name may be an instance of a student's subclass of str: read its text only.
     while frame is not None:
         file = str.__str__(frame.f_code.co_filename)
@@ -134,8 +134,8 @@ def _by_library(frame: FrameType | None, folders: tuple[str, ...]) -> bool:
     return True
 
 
-def _sender(connection: socket.socket) -> Callable[[str], None]:
-    """Return a function that sends a line; a process whose connection has been replaced or closed ends."""
+def _make_sender(connection: socket.socket) -> Callable[[str], None]:
+    """Return a function that sends a line, and ends this process if the connection was replaced or closed."""
     inode, flags = os.fstat(connection.fileno()).st_ino, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 
     def send(line: str) -> None:

@@ -36,11 +36,11 @@ _TIMES = 10
 _AWAITS = re.compile(r"\b(await|async)\b")
 
 
-def _nobody(output: dict[str, Any]) -> None:
-    """Drop an output."""
+def _discard_output(output: dict[str, Any]) -> None:
+    """Discard an output."""
 
 
-class _Publisher(DisplayPublisher):  # type: ignore[misc]
+class _EmittingPublisher(DisplayPublisher):  # type: ignore[misc]
     def publish(
         self, data: Any, metadata: Any = None, *, transient: Any = None, update: bool = False, **kwargs: Any
     ) -> None:
@@ -52,7 +52,7 @@ class _Publisher(DisplayPublisher):  # type: ignore[misc]
         self.shell.emit({"output_type": "clear_output", "wait": wait})
 
 
-class _Hook(DisplayHook):  # type: ignore[misc]
+class _EmittingDisplayHook(DisplayHook):  # type: ignore[misc]
     def write_output_prompt(self) -> None:
         pass
 
@@ -67,7 +67,7 @@ class _Hook(DisplayHook):  # type: ignore[misc]
 
 
 class _Stream:
-    """A replacement for stdout or stderr that emits text in pieces of some size."""
+    """A replacement for stdout or stderr that emits text in chunks."""
 
     encoding, errors = "utf-8", "replace"
 
@@ -111,7 +111,7 @@ class _Stream:
 
 
 class _Compiler(CachingCompiler):  # type: ignore[misc]
-    """A compiler that parses each cell once, both to test whether it is Python and to run it."""
+    """A compiler that parses each cell once, both to check that it is Python and to run it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ class _Compiler(CachingCompiler):  # type: ignore[misc]
         return True
 
     def ast_parse(self, source: str, filename: str = "<unknown>", symbol: str = "exec") -> ast.AST:
-        """Return a cell's syntax tree."""
+        """Return a cell's syntax tree; reuse the tree that was parsed ahead."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None and ahead[:2] == (source, self.flags) and symbol == "exec":
             return ahead[2]
@@ -139,15 +139,15 @@ class _Compiler(CachingCompiler):  # type: ignore[misc]
 
 
 class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
-    """An IPython shell that passes outputs on as plain dictionaries in notebook format, and starts no programs."""
+    """An IPython shell that emits outputs as plain dictionaries in notebook format, and starts no programs."""
 
     compiler_class = Type(_Compiler)
-    displayhook_class = Type(_Hook)
-    display_pub_class = Type(_Publisher)
+    displayhook_class = Type(_EmittingDisplayHook)
+    display_pub_class = Type(_EmittingPublisher)
     _db: Any = None
 
     def __init__(self, **kwargs: Any) -> None:
-        self._take: Emit = _nobody
+        self._take: Emit = _discard_output
         self._streams: tuple[_Stream, ...] = ()
         super().__init__(**kwargs)
 
@@ -166,13 +166,13 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
         """Ignore the storage that older versions of IPython set at once."""
 
     def emit(self, output: dict[str, Any]) -> None:
-        """Pass an output on, after any text printed before it."""
+        """Emit an output, after any text printed before it."""
         if output["output_type"] != "stream":
             self.flush()
         self._take(output)
 
     def flush(self) -> None:
-        """Pass on printed text that is still buffered."""
+        """Emit printed text that is still buffered."""
         for stream in self._streams:
             stream.flush()
 
@@ -184,12 +184,12 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
         self.emit({"output_type": "error", "ename": etype.__name__, "evalue": text, "traceback": list(stb)})
 
     def showtraceback(self, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
-        """Show an exception, without the middle of a long traceback: IPython takes 10 s for the thousands of frames of a recursion."""
+        """Show an exception without the middle of a long traceback, for which IPython takes seconds."""
         with suppress(ValueError):  # there is no exception; IPython reports that below
             error = self._get_exc_info(exc_tuple)[1]
             for _ in range(_STEPS):
                 if error is not None:
-                    _leave_out_the_middle(error.__traceback__)
+                    _shorten_traceback(error.__traceback__)
                     error = error.__context__
         super().showtraceback(exc_tuple, *args, **kwargs)
 
@@ -200,19 +200,19 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
         """Ignore ``exit()``: the process ends when the notebook has been graded."""
 
     def enable_gui(self, gui: Any = None) -> None:
-        """Do nothing: the shell has no event loop."""
+        """Do nothing, because the shell has no event loop."""
 
     def transform_cell(self, raw_cell: str) -> str:
-        """Return a cell as Python. Plain Python stays unchanged: searching for IPython's syntax takes longer than most cells run."""
+        """Return a cell as Python, leaving plain Python unchanged: IPython's own search for syntax is slow."""
         cell = raw_cell if raw_cell.endswith("\n") else f"{raw_cell}\n"
         return cell if self.compile.read_ahead(cell) else str(super().transform_cell(raw_cell))
 
     def should_run_async(self, raw_cell: str, **kwargs: Any) -> bool:
-        """Return whether a cell has a top-level ``await``, without IPython's second compilation of plain cells."""
+        """Return whether a cell has a top-level ``await``, without compiling plain cells a second time."""
         return _AWAITS.search(raw_cell) is not None and bool(super().should_run_async(raw_cell, **kwargs))
 
     def init_sys_modules(self) -> None:
-        """Keep ``__main__``: cells run in a process that has its own."""
+        """Leave ``__main__`` unchanged, because cells run in a process that has its own."""
 
     def run(self, source: str, emit: Emit) -> bool:
         """Run a cell.
@@ -234,11 +234,11 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
         finally:
             self.flush()
             sys.stdout, sys.stderr = before
-            self._take, self._streams = _nobody, ()
+            self._take, self._streams = _discard_output, ()
         return bool(result.success)
 
 
-def _leave_out_the_middle(trace: TracebackType | None) -> None:
+def _shorten_traceback(trace: TracebackType | None) -> None:
     steps = []
     while trace is not None:
         steps.append(trace)
@@ -248,7 +248,7 @@ def _leave_out_the_middle(trace: TracebackType | None) -> None:
 
 
 def _show_figures() -> None:
-    """Show a cell's remaining figures, as Jupyter does."""
+    """Show a cell's open figures, as Jupyter does."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None and pyplot.get_fignums():
         from matplotlib_inline.backend_inline import flush_figures
@@ -257,7 +257,7 @@ def _show_figures() -> None:
 
 
 def make_shell(namespace: dict[str, Any] | None = None) -> CellShell:
-    """Create a shell in this process that keeps no history and reads no start-up file.
+    """Create a shell in this process without history or start-up file.
 
     Args:
         namespace: what cells see as their globals.
@@ -274,10 +274,10 @@ def make_shell(namespace: dict[str, Any] | None = None) -> CellShell:
 
 
 def warm_shell() -> CellShell:
-    """Return a shell that has run cells, shown results and raised errors."""
+    """Return a shell that is warmed up by running cells, showing results and raising errors."""
     shell = make_shell()
     for source in ("x = 1", "1 + 1", "raise ValueError", "def f(: pass") * _TIMES:
-        shell.run(source, _nobody)
+        shell.run(source, _discard_output)
     shell.reset(new_session=True)
     shell.execution_count = 1
     return shell

@@ -12,7 +12,7 @@ from typing import Any
 from torch.utils.data import dataloader
 
 
-class _InThisProcess(dataloader._SingleProcessDataLoaderIter):
+class _InProcessLoaderIter(dataloader._SingleProcessDataLoaderIter):
     def __init__(self, loader: Any) -> None:
         alone = copy(loader)
         vars(alone).update(num_workers=0, timeout=0)
@@ -20,5 +20,5 @@ class _InThisProcess(dataloader._SingleProcessDataLoaderIter):
 
 
 def load_in_this_process() -> None:
-    """Ignore ``num_workers`` from now on."""
-    dataloader._MultiProcessingDataLoaderIter = _InThisProcess  # type: ignore[assignment,misc]
+    """Make DataLoader ignore ``num_workers`` from now on."""
+    dataloader._MultiProcessingDataLoaderIter = _InProcessLoaderIter  # type: ignore[assignment,misc]

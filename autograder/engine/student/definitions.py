@@ -1,4 +1,4 @@
-"""Run a cell for what it defines, where functions are refused that it may call to compare itself with them.
+"""Run a cell for its definitions in a process that refuses functions with which the cell may compare itself.
 
 A statement that fails is passed over, and the cell goes on below it. This holds for each statement of a cell and of the blocks in it
 (``if``, ``for``, ``with``, a class), so that one comparison costs no definition. Functions run as they are written.
@@ -33,7 +33,7 @@ _CAUSES = 15
 
 
 def run_for_definitions(shell: CellShell, source: str, *, complete: bool) -> None:
-    """Run a cell without its output.
+    """Run a cell without output, skipping statements that fail.
 
     Args:
         shell: where it runs.
@@ -44,8 +44,8 @@ def run_for_definitions(shell: CellShell, source: str, *, complete: bool) -> Non
     kinds = (Exception,) if complete else (ForbiddenFunctionError,)
     # A context manager may expect an exception. A missing name is what a refused call has left behind.
     in_context = (ForbiddenFunctionError, NameError) if complete else kinds
-    names = {_PASS_OVER: _PassOver(kinds), _PASS_OVER_IN_CONTEXT: _PassOver(in_context)}
-    transformer = _Guards()
+    names = {_PASS_OVER: _ErrorFilter(kinds), _PASS_OVER_IN_CONTEXT: _ErrorFilter(in_context)}
+    transformer = _GuardTransformer()
     shell.user_ns.update(names)
     shell.ast_transformers.append(transformer)
     try:
@@ -56,8 +56,8 @@ def run_for_definitions(shell: CellShell, source: str, *, complete: bool) -> Non
             shell.user_ns.pop(name, None)
 
 
-class _PassOver:
-    """Called in an exception's handler: raises it again unless it, or an exception that led to it, is of some kinds."""
+class _ErrorFilter:
+    """An exception handler that re-raises the exception unless it, or one of its causes, has a given type."""
 
     def __init__(self, kinds: tuple[type[Exception], ...]) -> None:
         self._kinds = kinds
@@ -71,39 +71,39 @@ class _PassOver:
         raise
 
 
-class _Guards(ast.NodeTransformer):
+class _GuardTransformer(ast.NodeTransformer):
     """Wraps each statement outside of functions in its own ``try``."""
 
     def __init__(self) -> None:
         self._guard = _PASS_OVER
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
-        node.body = self._guarded(node.body)
+        node.body = self._guard_all(node.body)
         return node
 
-    def _guarded(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        return [self._statement(statement) for statement in body]
+    def _guard_all(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        return [self._guard_statement(statement) for statement in body]
 
-    def _statement(self, statement: ast.stmt) -> ast.stmt:
+    def _guard_statement(self, statement: ast.stmt) -> ast.stmt:
         if isinstance(statement, _NEVER_FAIL) or _is_fixed(statement):
             return statement
         outer = self._guard
         if isinstance(statement, (ast.With, ast.AsyncWith)):
             self._guard = _PASS_OVER_IN_CONTEXT
         if isinstance(statement, (ast.With, ast.AsyncWith, ast.If, ast.For, ast.AsyncFor, ast.ClassDef)):
-            statement.body = self._guarded(statement.body)
+            statement.body = self._guard_all(statement.body)
         self._guard = outer
         if isinstance(statement, (ast.If, ast.For, ast.AsyncFor)):
-            statement.orelse = self._guarded(statement.orelse)
+            statement.orelse = self._guard_all(statement.orelse)
         instead: list[ast.stmt] = []
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and statement.decorator_list:
             # The decorator may be what fails.
             plain: Any = deepcopy(statement)
             plain.decorator_list = []
-            instead = [self._try(plain, [])]
-        return self._try(statement, instead)
+            instead = [self._wrap_in_try(plain, [])]
+        return self._wrap_in_try(statement, instead)
 
-    def _try(self, statement: ast.stmt, instead: list[ast.stmt]) -> ast.stmt:
+    def _wrap_in_try(self, statement: ast.stmt, instead: list[ast.stmt]) -> ast.stmt:
         call = ast.Expr(ast.Call(ast.Name(self._guard, ast.Load()), [], []))
         handler = ast.ExceptHandler(ast.Name("Exception", ast.Load()), None, [call, *instead])
         guarded = ast.Try([statement], [handler], [], [])
@@ -113,7 +113,7 @@ class _Guards(ast.NodeTransformer):
 
 
 def _is_fixed(statement: ast.stmt) -> bool:
-    """Return whether a statement has its meaning at its place only: a docstring, or an import from ``__future__``."""
+    """Return whether a statement must keep its position: a docstring, or an import from ``__future__``."""
     if isinstance(statement, ast.ImportFrom):
         return statement.module == "__future__"
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

@@ -42,7 +42,7 @@ _PAST_THE_DISPATCHER = ("_dispatch_get_computed_kernel_for_dispatch_key", "_jit_
 
 @cache
 def prepare() -> None:
-    """Import what exercises may forbid, list PyTorch's functions, and remove what leads past the dispatcher.
+    """Import modules with forbiddable functions, list PyTorch's functions, and remove ways around the dispatcher.
 
     A zygote calls this once. Call it before ``gc.freeze()``: a search for references does not find frozen objects.
 

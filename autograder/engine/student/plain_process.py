@@ -1,4 +1,4 @@
-"""Run a notebook's cells in a process without a sandbox, and report their outputs; a program that ``workers/plain.py`` starts."""
+"""Run a notebook's cells in a process without a sandbox, and report their outputs; ``workers/plain.py`` starts it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from autograder.engine.student.cell_shell import make_shell
 
 
 def main() -> None:
-    """Do one job."""
-    do_one_job(_do)
+    """Run the job that the parent process sends."""
+    do_one_job(_run_job)
 
 
-def _do(job: Mapping[str, Any], tell: Tell) -> None:
+def _run_job(job: Mapping[str, Any], tell: Tell) -> None:
     runner = _Shell(job["limits"]["output"], job["limits"]["longest"])
     seeding.seed_all(job["limits"]["seed"])
     run_cells(job, tell, runner)
 
 
 class _Shell:
-    """Runs cells in the shell of the sandbox's processes, and collects their outputs.
+    """Runs cells in the shell that the sandbox's processes use, and collects their outputs.
 
     Args:
         most: how many characters a cell may print.
@@ -38,7 +38,7 @@ class _Shell:
 
     def run(self, source: str) -> Failed | None:
         outputs = self._outputs = Outputs(self._longest)
-        self._shell.run(source, self._take)
+        self._shell.run(source, self._collect_output)
         if outputs.characters > self._most:
             raise OutputFloodError(self._most)
         error = next((output for output in outputs.items if output["output_type"] == "error"), None)
@@ -48,7 +48,7 @@ class _Shell:
             raise KeyboardInterrupt
         return "cell error", f"The cell raised {error['ename']}: {error['evalue'].strip()}"
 
-    def _take(self, output: dict[str, Any]) -> None:
+    def _collect_output(self, output: dict[str, Any]) -> None:
         self._outputs.add(output)
         if self._outputs.characters > self._most and output["output_type"] == "stream":
             raise OutputFloodError(self._most)

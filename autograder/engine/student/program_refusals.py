@@ -19,10 +19,10 @@ _LONGEST = 60
 
 
 class ProgramError(PermissionError):
-    """Student code tried to start a program. As an OSError, it lets libraries go on that only query a program."""
+    """Student code tried to start a program. As an OSError, it is handled by libraries that only query a program."""
 
 
-def explanation(command: str) -> str:
+def explain_start(command: str) -> str:
     """Return the message for a student whose code tried to start a program.
 
     Args:
@@ -33,8 +33,8 @@ def explanation(command: str) -> str:
     return f"Programs cannot be started while a notebook is graded: “{shown}” was not run. This costs no points."
 
 
-def copy_explanation() -> str:
-    """Return the message for a student whose code tried to copy its process, as ``os.fork`` and worker processes do."""
+def explain_copy() -> str:
+    """Return the message for a student whose code tried to copy its process, as ``os.fork`` does."""
     return "Processes cannot be started while a notebook is graded; threads can. This costs no points."
 
 
@@ -44,8 +44,8 @@ class ShellRefusal:
     user_ns: dict[str, Any]
 
     def system(self, cmd: str) -> None:
-        """Print that the command was not run, and go on: the cell may define an exercise below."""
-        print(explanation(cmd))
+        """Print that the command was not run, and continue the cell, which may define an exercise."""
+        print(explain_start(cmd))
         self.user_ns["_exit_code"] = NOT_RUN
 
     def getoutput(self, cmd: str, split: bool = True, depth: int = 0) -> Any:

@@ -1,4 +1,4 @@
-"""Serve requests inside the student's process: run cells, bind names to test cells, report observations.
+"""Serve requests inside the student's process: run cells, bind names to test cells, send observations.
 
 Protects against:
 
@@ -46,7 +46,7 @@ _THIS_THREAD = ProfilerConfig(ProfilerState.CPU, *_QUIET, _ExperimentalConfig())
 
 
 class RpcServer:
-    """Serves requests one at a time, until the other side closes the connection.
+    """Serves requests one at a time until the client closes the connection.
 
     Args:
         channel: the connection.
@@ -79,7 +79,7 @@ class RpcServer:
 
     def serve(self) -> None:
         """Answer requests until the connection closes."""
-        signal.signal(signal.SIGINT, self._interrupted)
+        signal.signal(signal.SIGINT, self._on_interrupt)
         try:
             while True:
                 question = unpack(self._channel.receive(), trusted=True)
@@ -97,15 +97,15 @@ class RpcServer:
         except ClosedError:
             return
 
-    def _interrupted(self, *_: object) -> None:
-        """Interrupt the current request, but not in the middle of a message: every request gets exactly one complete answer."""
+    def _on_interrupt(self, *_: object) -> None:
+        """Interrupt the current request, but never within a message, so that every request gets one complete answer."""
         if self._sending:
             self._put_off = True
         elif self._answering:
             raise KeyboardInterrupt
 
     def _send_part(self, data: bytes) -> None:
-        """Send a message before the answer."""
+        """Send a part of the answer."""
         if threading.current_thread() is not threading.main_thread():
             self._channel.send(data)  # an interrupt always hits the first thread
             return
@@ -127,7 +127,7 @@ class RpcServer:
             return {"interrupted": type(error) is KeyboardInterrupt}
 
     def _do_place(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Write a file beside the notebook."""
+        """Write a file to the notebook's folder."""
         path = Path.cwd() / question["name"]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(question["data"])
@@ -137,7 +137,7 @@ class RpcServer:
         return {"value": self._shell.run(question["source"], self._emit)}
 
     def _do_define(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Run a cell for what it defines, where functions are refused that it may call to compare itself with them."""
+        """Run a cell for its definitions, skipping statements that fail because of refused functions."""
         run_for_definitions(self._shell, question["source"], complete=question["complete"])
         self._called.clear()
         return {"value": None}
@@ -168,27 +168,27 @@ class RpcServer:
         subject, requests = LocalSubject(self._checked[question["cell"]]), iter(question["requests"])
         for number, size in enumerate(question["sizes"]):
             group = [Request(**next(requests)) for _ in range(size)]
-            observed = _observed(subject, group, self._called, backward=question["backward"])
-            answers = [self._packed_observation(item) for item in observed]
+            observed = _observe_group(subject, group, self._called, backward=question["backward"])
+            answers = [self._pack_observation(item) for item in observed]
             # Send group by group, so that finished answers survive a later failure.
-            self._lay_down(pack({"part": number, "after": self._outputs, "answers": answers}))
+            self._post_part(pack({"part": number, "after": self._outputs, "answers": answers}))
         return {"value": None}
 
-    def _lay_down(self, part: bytes) -> None:
+    def _post_part(self, part: bytes) -> None:
         if not self._mailbox.put(part):
             self._send_part(part)
 
-    def _packed_observation(self, observed: Observation) -> bytes:
+    def _pack_observation(self, observed: Observation) -> bytes:
         try:
             return pack(observation_to_dict(observed), describe=True, max_bytes=self._max_bytes)
         except SerializationError as error:  # too many items, or too deep: only this answer is lost
             return pack(observation_to_dict(Observation(error=f"MalformedAnswer: {error}")))
 
 
-def _observed(
+def _observe_group(
     subject: LocalSubject, group: Sequence[Request], called: set[str], *, backward: bool
 ) -> list[Observation]:
-    """Observe requests; the first observation records whether autograd's engine ran, which is no operator and cannot be refused.
+    """Observe requests, and record in the first observation whether autograd's engine ran, which cannot be refused.
 
     Starting and stopping the profiler takes longer than profiling, so it runs once per group. Profiling all threads takes several times as
     long as profiling one, and one is enough for a process that has never had another thread.
@@ -197,11 +197,11 @@ def _observed(
         return [subject.observe_refused(request, called) for request in group]
     operators: set[str] = set()
     alone = thread_check.is_single_threaded()
-    with _in_this_thread(operators) if alone else _in_every_thread(operators):
+    with _profile_this_thread(operators) if alone else _profile_all_threads(operators):
         observations = [subject.observe_refused(request, called) for request in group]
     if alone and not thread_check.is_single_threaded():
         # The process has just started its first other thread, which was not profiled: run the requests again.
-        with _in_every_thread(operators):
+        with _profile_all_threads(operators):
             for request in group:
                 subject.observe(request)
     if observations and any(name.startswith("autograd::engine") for name in operators):
@@ -210,7 +210,7 @@ def _observed(
 
 
 @contextmanager
-def _in_every_thread(operators: set[str]) -> Iterator[None]:
+def _profile_all_threads(operators: set[str]) -> Iterator[None]:
     _prepare_profiler(_EVERY_THREAD, {ProfilerActivity.CPU})
     _enable_profiler(_EVERY_THREAD, {ProfilerActivity.CPU})
     try:
@@ -220,7 +220,7 @@ def _in_every_thread(operators: set[str]) -> Iterator[None]:
 
 
 @contextmanager
-def _in_this_thread(operators: set[str]) -> Iterator[None]:
+def _profile_this_thread(operators: set[str]) -> Iterator[None]:
     _enable_profiler_legacy(_THIS_THREAD)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Check whether this process has ever started a thread or a child process."""
+"""Check whether this process has ever had a second thread or a child process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NUMBERS = "/proc/loadavg"
 
 
 def is_single_threaded() -> bool:
-    """Return whether this process, the first of its namespace, certainly never had another thread or a child process.
+    """Return whether this process, the first of its namespace, certainly never had another thread or child.
 
     Outside such a namespace other processes use up ids, too, and the answer is False. After the last id the kernel does not start again
     from the first ones, so no thread is ever forgotten.

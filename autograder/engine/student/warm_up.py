@@ -1,4 +1,4 @@
-"""Warm up a process once, instead of in every submission."""
+"""Warm up a process before it is forked, so that submissions need not."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from autograder.engine import seeding
 from autograder.engine.student import rpc_server
 from autograder.engine.transport import serialization
 
-__all__ = ["checks", "rpc_server", "seeding", "serialization"]
+__all__ = ["rpc_server", "seeding", "serialization", "warm_up_checks"]
 
 
-def checks(*, backward: bool) -> None:
-    """Make the first request of each kind, for which PyTorch imports many modules.
+def warm_up_checks(*, backward: bool) -> None:
+    """Carry out a request of each kind, because the first one makes PyTorch import many modules.
 
     Args:
         backward: whether to compute gradients; with visible CUDA devices autograd's engine does not survive a fork.

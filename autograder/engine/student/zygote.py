@@ -53,27 +53,27 @@ _REMEMBERED = 64
 
 
 def main(descriptor: int) -> None:
-    """Prepare, report the active isolation to the worker, and fork children until the worker closes the connection."""
+    """Prepare the zygote, report the active isolation to the worker, and fork children until the worker disconnects."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the worker's business
     lockdown.raise_file_limit()
     _serve_worker(socket.socket(fileno=descriptor))
 
 
 def serve_zygotes(arguments: Sequence[str]) -> None:
-    """Import what every submission needs, and fork a zygote for each worker, until the connection closes."""
+    """Import the packages that every submission needs, and fork a zygote per worker until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lockdown.raise_file_limit()
-    serve_forks(arguments, _import_for_all, _be_zygote)
+    serve_forks(arguments, _import_for_all, _run_zygote)
 
 
 def _import_for_all() -> None:
-    _start()
+    _initial_state()
     _import(PRELOAD)
     _shell()
     _warm_up("cpu")
 
 
-def _be_zygote(order: dict[str, Any], descriptors: list[int]) -> None:
+def _run_zygote(order: dict[str, Any], descriptors: list[int]) -> None:
     _serve_worker(socket.socket(fileno=descriptors[0]))
 
 
@@ -83,8 +83,8 @@ def _serve_worker(control: socket.socket) -> None:
     except (ClosedError, OSError):  # the worker is gone, or has found no use for this process
         return
     order = json.loads(message)
-    _take_environment(order["environment"])
-    if not _ends_with_worker(control):
+    _replace_environment(order["environment"])
+    if not _bind_to_worker(control):
         return
     settings = SandboxSettings.from_dict(order["settings"])
     zygote = _Zygote(control, settings)
@@ -100,8 +100,8 @@ def _serve_worker(control: socket.socket) -> None:
     zygote.serve()
 
 
-def _ends_with_worker(control: socket.socket) -> bool:
-    """Make this process end as soon as the worker does, even during imports; return False if the worker has ended already.
+def _bind_to_worker(control: socket.socket) -> bool:
+    """Make this process end with the worker, even during imports; return False if the worker has already ended.
 
     Until it ends it keeps inherited files open, for instance an error pipe that a reader waits for.
     """
@@ -111,21 +111,21 @@ def _ends_with_worker(control: socket.socket) -> bool:
     return not poll.poll(0)
 
 
-class _Start(NamedTuple):
-    """What this process had before its imports."""
+class _InitialState(NamedTuple):
+    """The state of this process before its imports."""
 
     temp_folder: str
     variables: frozenset[str]
 
 
 @cache
-def _start() -> _Start:
-    return _Start(tempfile.gettempdir(), frozenset(os.environ))
+def _initial_state() -> _InitialState:
+    return _InitialState(tempfile.gettempdir(), frozenset(os.environ))
 
 
-def _take_environment(variables: Mapping[str, str]) -> None:
-    """Replace the environment variables inherited from the server, but keep variables that imports have added."""
-    added = {name: os.environ[name] for name in os.environ.keys() - _start().variables}
+def _replace_environment(variables: Mapping[str, str]) -> None:
+    """Replace the environment variables inherited from the server, keeping variables that imports added."""
+    added = {name: os.environ[name] for name in os.environ.keys() - _initial_state().variables}
     os.environ.clear()
     os.environ.update({**variables, **added})
     tempfile.tempdir = None
@@ -154,7 +154,7 @@ def _shell() -> CellShell:
 def _warm_up(device: str) -> None:
     from autograder.engine.student import forbidden, warm_up
 
-    warm_up.checks(backward=device == "cpu")
+    warm_up.warm_up_checks(backward=device == "cpu")
     forbidden.prepare()
 
 
@@ -170,7 +170,7 @@ class _Zygote:
 
     def prepare(self, root: str) -> None:
         """Import the packages that students use, and enter the private root."""
-        settings, start = self._settings, _start()
+        settings, start = self._settings, _initial_state()
         if settings.isolation == "none":
             self._import()
         else:
@@ -200,7 +200,7 @@ class _Zygote:
         _warm_up(self._settings.device)
 
     def serve(self) -> None:
-        """Serve the worker's orders (fork, wait for a child, enter a folder of packages) until it closes the connection."""
+        """Serve the worker's orders (fork, wait for a child, enter a folder of packages) until it disconnects."""
         while True:
             try:
                 message, descriptors = receive_with_descriptors(self._control, 3)
@@ -219,13 +219,13 @@ class _Zygote:
                 _send(self._control, {"status": self._status_of(order["wait"]), "token": order["token"]})
 
     def _use_large_pages(self) -> None:
-        """Make later forks faster, once, while the first one runs: somebody waits for that one."""
+        """Move memory to large pages once, to make later forks faster; called while the first child runs."""
         if not self._large_pages:
             linux.use_large_pages()
             self._large_pages = True
 
     def _enter(self, folder: str, token: str) -> bool:
-        """Fork a copy that loads a folder's packages and serves in place of this process; return whether to go on after it ends.
+        """Fork a copy that loads a folder's packages and serves instead; return whether to continue after it ends.
 
         The loaded packages end with the copy. If the copy dies unexpectedly, its last order is unknown, so this process ends, too.
         """
@@ -254,8 +254,8 @@ class _Zygote:
             return os.waitstatus_to_exitcode(status)
         return self._ended.pop(child)
 
-    def _bury(self) -> None:
-        """Reap the children that have ended, so that none remains as a zombie."""
+    def _reap_children(self) -> None:
+        """Reap ended children, so that none remains as a zombie."""
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 self._ended[ended[0]] = os.waitstatus_to_exitcode(ended[1])
@@ -263,19 +263,19 @@ class _Zygote:
             self._ended.pop(next(iter(self._ended)))
 
     def _fork(self, order: dict[str, Any], descriptors: list[int], token: str) -> None:
-        self._bury()
+        self._reap_children()
         child = self._forks.fork() if self._forks is not None else os.fork()
         if not child:
             self._control.close()
-            self._be_child(order, descriptors)
+            self._run_child(order, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         handle = os.pidfd_open(child)
         send_with_descriptors(self._control, json.dumps({"pid": child, "token": token}).encode(), [handle])
         os.close(handle)
 
-    def _be_child(self, order: dict[str, Any], descriptors: list[int]) -> None:
-        """Run in the child, and never return."""
+    def _run_child(self, order: dict[str, Any], descriptors: list[int]) -> None:
+        """Run the child, and never return."""
         status = 1
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -291,16 +291,16 @@ class _Zygote:
                 )
             elif order["scratch"]:
                 os.chdir(order["scratch"])
-            self._play(order, descriptors, layers)
+            self._serve_checker(order, descriptors, layers)
             status = 0
         except BaseException:
             # An exception outside of requests comes from grader code; report it to the worker.
             with contextlib.suppress(Exception):
-                _report(descriptors[0], traceback.format_exc(limit=-4)[-2000:])
+                _report_failure(descriptors[0], traceback.format_exc(limit=-4)[-2000:])
         finally:
             os._exit(status)
 
-    def _play(self, order: dict[str, Any], descriptors: list[int], layers: list[str]) -> None:
+    def _serve_checker(self, order: dict[str, Any], descriptors: list[int], layers: list[str]) -> None:
         from autograder.engine.seeding import seed_all
         from autograder.engine.student import audit, forbidden
         from autograder.engine.student.rpc_server import RpcServer
@@ -311,11 +311,11 @@ class _Zygote:
         channel.send(pack({"ready": layers}))
         mailbox = Mailbox(socket.socket(fileno=descriptors[1]))
         called = forbidden.refuse_permanently(order["forbidden"])
-        audit.report(socket.socket(fileno=descriptors[2]), audit.library_folders(self._settings.packages))
+        audit.install_report_hook(socket.socket(fileno=descriptors[2]), audit.library_folders(self._settings.packages))
         RpcServer(channel, mailbox, self._shell, order["max_bytes"], called).serve()
 
 
-def _report(descriptor: int, text: str) -> None:
+def _report_failure(descriptor: int, text: str) -> None:
     from autograder.engine.transport.serialization import pack
 
     Channel(socket.socket(fileno=descriptor)).send(pack({"failed": text}))
@@ -327,7 +327,7 @@ def _send(control: socket.socket, message: dict[str, Any]) -> None:
 
 
 def _redirect_output() -> None:
-    """Discard output that bypasses Python's streams."""
+    """Redirect standard streams to ``/dev/null``, for output that bypasses Python's streams."""
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
@@ -335,7 +335,7 @@ def _redirect_output() -> None:
 
 
 def _change_packages(folder: str) -> None:
-    """Replace the grader's packages by a student build: loaded modules of the grader stay, but no others can be imported."""
+    """Replace the grader's packages by a student build; its loaded modules stay, but no others can be imported."""
     project = str(Path(__file__).resolve().parents[3])
     sys.meta_path[:] = [
         finder for finder in sys.meta_path if not getattr(finder, "__module__", "").startswith("__editable__")
@@ -355,7 +355,7 @@ def _change_packages(folder: str) -> None:
 
 
 def _modules_in(folder: str) -> list[str]:
-    """Return the modules of a student build, without its copy of the grader, and the module that its checks need."""
+    """Return the modules of a student build without its copy of the grader, and the module that its checks need."""
     if not folder:
         return []
     modules = [info.name for info in pkgutil.walk_packages([folder]) if not info.name.startswith("autograder")]

@@ -1,1 +1,1 @@
-"""Send messages between processes: framed sockets, and serialization of plain data and tensors."""
+"""Send messages between processes: framed sockets, and serialisation of plain data and tensors."""

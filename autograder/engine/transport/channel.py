@@ -30,11 +30,11 @@ class DeadlineError(Exception):
 
 
 class MessageTooLongError(Exception):
-    """The other side announced a message that exceeds the limit."""
+    """The other side announced a message that exceeds the length limit."""
 
 
 class Channel:
-    """One end of a connection.
+    """One end of a message connection.
 
     Args:
         connection: a connected stream socket; the channel closes it.
@@ -88,12 +88,12 @@ class Channel:
             DeadlineError: if the message does not arrive in time.
             MessageTooLongError: if it exceeds the limit; the connection is unusable afterwards.
         """
-        (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size, deadline, watch))
+        (length,) = _LENGTH.unpack(self._receive_exactly(_LENGTH.size, deadline, watch))
         if length > self._max_bytes:
             raise MessageTooLongError
-        return self._exactly(length, deadline, watch)
+        return self._receive_exactly(length, deadline, watch)
 
-    def _exactly(self, length: int, deadline: float | None, watch: Callable[[], None] | None) -> bytes:
+    def _receive_exactly(self, length: int, deadline: float | None, watch: Callable[[], None] | None) -> bytes:
         # The buffer grows as data arrive: an announced length costs no memory, and a slow sender costs no more than others.
         # One read returns a short message with its length, and the next message if it has arrived.
         buffer = self._there
@@ -133,7 +133,7 @@ class Channel:
 
 
 class Mailbox:
-    """One end of a connection that buffers messages without waking the reader: a wake-up costs more than a write.
+    """One end of a connection that buffers messages without waking the reader, because wake-ups are expensive.
 
     Args:
         connection: a connected socket that preserves message boundaries (``SOCK_SEQPACKET``); the mailbox closes it.
@@ -156,7 +156,7 @@ class Mailbox:
         return True
 
     def take(self) -> list[bytes]:
-        """Collect the waiting messages, even if the other side has ended.
+        """Return the waiting messages, even if the other side has ended.
 
         Raises:
             MessageTooLongError: if they exceed the limit together.
@@ -183,12 +183,12 @@ class Mailbox:
 
 
 def send_with_descriptors(connection: socket.socket, data: bytes, descriptors: Sequence[int]) -> None:
-    """Send a short message with open files to a trusted process."""
+    """Send a short message with file descriptors to a trusted process."""
     socket.send_fds(connection, [_LENGTH.pack(len(data)) + data], list(descriptors))
 
 
 def receive_with_descriptors(connection: socket.socket, count: int) -> tuple[bytes, list[int]]:
-    """Receive a short message with its open files.
+    """Receive a short message with its file descriptors.
 
     Raises:
         ClosedError: if the other side has gone.

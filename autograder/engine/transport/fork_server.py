@@ -34,7 +34,7 @@ _MOST_DESCRIPTORS = 4
 
 
 class ForkServer:
-    """A fork server, seen from the process that has started it.
+    """A client for a fork server that this process has started.
 
     Args:
         module: the program; it is called with :data:`FORK_SERVER`, the descriptor of its connection, and the folder.
@@ -60,7 +60,7 @@ class ForkServer:
 
     @property
     def pid(self) -> int:
-        """The number of its process."""
+        """The server's process id."""
         return self._process.pid
 
     def fork(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> None:
@@ -84,7 +84,7 @@ class ForkServer:
 
 
 class ForkedByServer:
-    """A process that a fork server has forked; it is no child of this one.
+    """A process that a fork server has forked, which is not a child of this process.
 
     Args:
         pid: its number.
@@ -96,7 +96,7 @@ class ForkedByServer:
         self._handle = handle
 
     @classmethod
-    def announced(cls, connection: socket.socket, seconds: float) -> ForkedByServer:
+    def wait_for_announcement(cls, connection: socket.socket, seconds: float) -> ForkedByServer:
         """Wait until the process at the other end of a connection announces itself.
 
         Raises:
@@ -111,11 +111,11 @@ class ForkedByServer:
         return cls(json.loads(message)["pid"], handles[0])
 
     def poll(self) -> int | None:
-        """Return None while it runs, as ``Popen.poll`` does."""
+        """Return None while the process runs, as ``Popen.poll`` does."""
         return None if self._handle >= 0 and not _has_ended(self._handle, 0) else 0
 
     def wait(self) -> int:
-        """Wait for its end."""
+        """Wait for the end of the process."""
         if self._handle >= 0:
             _has_ended(self._handle, None)
             os.close(self._handle)
@@ -124,7 +124,7 @@ class ForkedByServer:
 
 
 def kill_group(process: subprocess.Popen[bytes] | ForkedByServer) -> None:
-    """Kill a process that leads a group, and the group, and wait for its end."""
+    """Kill a process that leads a group, together with the group, and wait for its end."""
     # The number of a forked process that has ended may be another's by now; a child keeps its number until somebody waits for it.
     if isinstance(process, subprocess.Popen) or process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
@@ -144,7 +144,7 @@ def serve_forks(
     run: Callable[[dict[str, Any], list[int]], None],
     prepare: Callable[[dict[str, Any]], None] = lambda order: None,
 ) -> None:
-    """Fork a process for each order, until the other end closes the connection.
+    """Fork a process for each order until the client closes the connection.
 
     Args:
         arguments: of the program, after :data:`FORK_SERVER`.
@@ -191,7 +191,7 @@ def _run_fork(
     order: dict[str, Any],
     descriptors: list[int],
 ) -> None:
-    """Be the forked process, and never return."""
+    """Run the forked process, and never return."""
     status = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -209,7 +209,7 @@ def _run_fork(
 
 
 def _announce(descriptor: int) -> bool:
-    """Tell the other end of a connection who this is; return whether somebody is there."""
+    """Send this process's id over a connection; return whether the other end is open."""
     handle = os.pidfd_open(os.getpid())
     try:
         with socket.socket(fileno=os.dup(descriptor)) as connection:

@@ -1,4 +1,4 @@
-"""Check a msgpack message of a student's process before anything is allocated for it.
+"""Validate a msgpack message of a student's process before memory is allocated for it.
 
 The limits of ``msgpack.Unpacker`` bound one array, not their sum: ``msgpack.packb([[[]] * 99_999] * 1_000)`` keeps every limit, and
 its 100 MB would become 100 million lists of 6.4 GB. This module reads headers only, by a table of what follows each first byte.
@@ -19,7 +19,7 @@ class ProtocolError(Exception):
 
 
 class ItemBudget:
-    """The number of items that the answers of a cell may still have.
+    """The number of items that a cell's answers may still have.
 
     Args:
         budget: the number at the beginning.
@@ -54,7 +54,7 @@ _EXTENSION_TYPE = {0xC7: 2, 0xC8: 3, 0xC9: 5, 0xD4: 1, 0xD5: 1, 0xD6: 1, 0xD7: 1
 
 
 def check_limits(data: bytes, budget: ItemBudget) -> None:
-    """Check a message's depth, lengths and items before anything is allocated for it.
+    """Check a message's depth, lengths and items before memory is allocated for it.
 
     A header of five bytes can claim an array of millions of items, and contain a thousand such headers.
     """

@@ -1,4 +1,4 @@
-"""Convert observations to plain data and back; data from a student's process is validated field by field."""
+"""Convert observations to plain data and back, validating each field of data from a student's process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_TEXT = 1_000
 
 
 def observation_to_dict(observation: Observation) -> dict[str, Any]:
-    """Return the fields of an observation as plain data, without empty ones: most observations have one."""
+    """Return an observation's non-empty fields as plain data."""
     fields = {
         name: item for name, item in vars(observation).items() if item is not None and item is not False and item != ()
     }
@@ -19,7 +19,7 @@ def observation_to_dict(observation: Observation) -> dict[str, Any]:
 
 
 def observation_from_dict(data: Any) -> Observation:
-    """Build an observation from untrusted plain data, and check the type of each field.
+    """Parse an observation from untrusted plain data, checking each field's type.
 
     Raises:
         TypeError: if a field has another type.
@@ -32,31 +32,31 @@ def observation_from_dict(data: Any) -> Observation:
     error = data.get("error")
     return Observation(
         outputs=dict(outputs),
-        error=None if error is None else _text(error),
+        error=None if error is None else _checked_text(error),
         unfinished=data.get("unfinished") is True,
-        mutated=_texts(data.get("mutated", ())),
-        attached=_texts(data.get("attached", ())),
-        operations=_count(data.get("operations")),
-        largest=_count(data.get("largest")),
-        functions=_texts(data.get("functions", ())),
-        lines=_count(data.get("lines")),
-        containers=_texts(data.get("containers", ())),
+        mutated=_checked_texts(data.get("mutated", ())),
+        attached=_checked_texts(data.get("attached", ())),
+        operations=_checked_count(data.get("operations")),
+        largest=_checked_count(data.get("largest")),
+        functions=_checked_texts(data.get("functions", ())),
+        lines=_checked_count(data.get("lines")),
+        containers=_checked_texts(data.get("containers", ())),
     )
 
 
-def _text(value: Any) -> str:
+def _checked_text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError("an invalid text")
     return value[:MAX_TEXT]
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def _checked_texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, tuple) or len(value) > 10_000:
         raise TypeError("an invalid list of texts")
-    return tuple(map(_text, value))
+    return tuple(map(_checked_text, value))
 
 
-def _count(value: Any) -> int | None:
+def _checked_count(value: Any) -> int | None:
     if value is not None and (type(value) is not int or value < 0):
         raise TypeError("an invalid number of operations")
     return value

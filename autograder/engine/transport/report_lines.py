@@ -1,4 +1,4 @@
-"""List the lines with which a student's process reports unusual calls; the checker accepts no other line."""
+"""List the lines with which a student's process reports suspicious events; the checker accepts no other line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FORGES = "sends reports of its own"
 _LINES = frozenset({*BY_EVENT.values(), *BY_ATTRIBUTE.values(), IMPORTS, OPENS})
 
 
-def known_line(line: bytes) -> str:
-    """Return a received line as text; replace a line that is not on the list by a notice."""
+def parse_line(line: bytes) -> str:
+    """Decode a received line, and replace a line that is not listed by a notice."""
     text = line.decode("utf-8", "replace")
     return text if text in _LINES else _FORGES

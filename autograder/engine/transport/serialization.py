@@ -1,4 +1,4 @@
-"""Serialize plain data and raw tensors as msgpack between a checker and a student's process.
+"""Serialise plain data and raw tensors as msgpack between a checker and a student's process.
 
 Containers are sent as arrays that begin with a tag, tensors and arrays as a small header and their bytes. Tensors are sent via host memory.
 Tensors on the checks' device, which both sides read from ``TFCOURSE_DEVICE``, are moved back to it.
@@ -78,7 +78,7 @@ _ARRAY_DTYPE = re.compile("[<|][biufcSU][0-9]{1,10}")
 
 
 def _graded_device() -> str:
-    """Return the type of the device of this process's requests and answers."""
+    """Return the device type of this process's requests and answers."""
     return os.environ.get("TFCOURSE_DEVICE") or "cpu"
 
 
@@ -87,18 +87,18 @@ def _devices() -> Set[str]:
 
 
 class SerializationError(TypeError):
-    """The value cannot be serialized."""
+    """The value cannot be serialised."""
 
 
 @dataclass(frozen=True)
 class Opaque:
-    """A placeholder for a value that is not sent, with only a description."""
+    """A placeholder with a description, for a value that is not sent."""
 
     description: str  # the value in words
 
 
 def pack(value: Any, *, describe: bool = False, max_bytes: int = 2**28) -> bytes:
-    """Serialize a value.
+    """Serialise a value.
 
     Args:
         value: None, numbers, text, bytes, tensors, arrays and containers of them. An instance of a subclass is sent as its base class.
@@ -167,9 +167,9 @@ class _Packer:
             return [_COMPLEX, complex.real.__get__(value), complex.imag.__get__(value)]
         if isinstance(value, Opaque):
             return [_OPAQUE, value.description[:1000]]
-        return self._derived(value, depth)
+        return self._convert_subclass(value, depth)
 
-    def _derived(self, value: Any, depth: int) -> Any:
+    def _convert_subclass(self, value: Any, depth: int) -> Any:
         """Convert an instance of a subclass to its base class without calling its methods."""
         if isinstance(value, bool):
             return bool(value)
@@ -249,7 +249,7 @@ def _is_shape(shape: Sequence[int]) -> bool:
 
 
 def unpack(data: bytes, *, trusted: bool = False, budget: ItemBudget | None = None) -> Any:
-    """Deserialize the bytes of :func:`pack`; reject any others.
+    """Deserialise bytes from :func:`pack`, and reject any others.
 
     Args:
         data: the bytes.
@@ -264,7 +264,7 @@ def unpack(data: bytes, *, trusted: bool = False, budget: ItemBudget | None = No
             check_limits(data, budget or ItemBudget(MAX_ITEMS))
         content = msgpack.unpackb(
             data,
-            ext_hook=_extension,
+            ext_hook=_read_extension,
             raw=False,
             max_map_len=0,
             max_array_len=MAX_ITEMS,
@@ -349,13 +349,13 @@ _READERS: tuple[Callable[[list[Any], int], Any], ...] = (
 
 
 def _reject_hash_collisions(keys: list[Any]) -> list[Any]:
-    """Return keys for a dictionary or a set; reject keys that were chosen to collide."""
+    """Return keys for a dictionary or set, and reject keys that were chosen to collide."""
     if len(keys) > _SAME_HASH and max(Counter(map(hash, keys)).values()) > _SAME_HASH:
         raise ProtocolError("too many keys of the same hash")
     return keys
 
 
-def _extension(code: int, data: bytes) -> Any:
+def _read_extension(code: int, data: bytes) -> Any:
     if code == TENSOR:
         return _read_tensor(data)
     if code == ARRAY:
@@ -372,7 +372,7 @@ def _read_tensor(data: bytes) -> Tensor:
         raise ProtocolError("a tensor on a device that is not in use")
     dtype, begin = _DTYPES[code], 2 + 8 * dimensions
     shape = struct.unpack_from(f"<{dimensions}Q", data, 2)
-    _fits(shape, dtype.itemsize, len(data) - begin)
+    _check_size(shape, dtype.itemsize, len(data) - begin)
     if len(data) == begin:
         return torch.empty(shape, dtype=dtype, device=device)
     # Copy: a tensor may be written to, the message's bytes may not, and numbers need aligned addresses.
@@ -390,7 +390,7 @@ def _read_array(data: bytes) -> numpy.ndarray[Any, Any]:
     dtype = numpy.dtype(name)
     shape = struct.unpack_from(f"<{dimensions}Q", data, 2 + length)
     begin = 2 + length + 8 * dimensions
-    _fits(shape, dtype.itemsize, len(data) - begin)
+    _check_size(shape, dtype.itemsize, len(data) - begin)
     if not math.prod(shape) and dtype.itemsize > _MAX_EMPTY_ITEM:
         raise ProtocolError("an empty array of huge items")
     if not math.prod(shape) or not dtype.itemsize:
@@ -402,14 +402,14 @@ def _read_array(data: bytes) -> numpy.ndarray[Any, Any]:
 
 
 def _is_text(array: numpy.ndarray[Any, Any]) -> bool:
-    """Return whether an array of text holds valid characters: numpy and Python fail on others only when they print them."""
+    """Return whether a text array has valid characters only: others fail only when printed."""
     if not array.dtype.itemsize:
         return True
     codes = array.reshape(-1).view("<u4")
     return not ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any()
 
 
-def _fits(shape: tuple[int, ...], itemsize: int, size: int) -> None:
-    """Check that a header describes exactly the bytes that follow, and that an empty array claims no absurd sizes."""
+def _check_size(shape: tuple[int, ...], itemsize: int, size: int) -> None:
+    """Check that a header matches the size of the data, and that an empty array claims no absurd sizes."""
     if math.prod(shape) * itemsize != size or not (size or _is_shape(shape)):
         raise ProtocolError(f"a header of shape {shape}, and {size} bytes behind it")

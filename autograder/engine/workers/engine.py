@@ -55,7 +55,7 @@ _SUBMISSIONS = 32
 
 @cache
 def warm_up_worker() -> None:
-    """Import what checkers need, so that forked processes inherit it."""
+    """Import the modules that checkers need, so that forked processes inherit them."""
     import torch
 
     from autograder.engine.checker import checker  # noqa: F401 - for those that are forked here
@@ -68,20 +68,20 @@ def warm_up_worker() -> None:
 
 @cache
 def answer_cache(seed: int, device: str) -> AnswerCache:
-    """Return the questions and answers that this process has for a seed and a device."""
+    """Return this process's cache of test cases and answers for a seed and a device."""
     from autograder.engine.checker.answer_cache import AnswerCache
 
     return AnswerCache(seed, device)
 
 
 class Standby(NamedTuple):
-    """A zygote that a fork server forks for this worker."""
+    """A zygote that a fork server forks for this worker in advance."""
 
     connection: socket.socket  # the connection to it
     environment: Mapping[str, str]  # its environment variables, without folders
 
     def for_students_of(self, environment: Mapping[str, str]) -> socket.socket | None:
-        """Return the connection if students' processes with an environment can be forked from there; else close it."""
+        """Return the zygote's connection if it has the given environment; otherwise close it."""
         if {name: value for name, value in environment.items() if name not in FOLDERS} == self.environment:
             return self.connection
         self.connection.close()
@@ -110,7 +110,7 @@ class Engine:
         if settings.package:
             self._folder.chmod(0o755)
             self._packages.mkdir(mode=0o755)
-            self._zygote.enter(_unpacked(settings.package, self._packages))
+            self._zygote.enter(_unpack_wheel(settings.package, self._packages))
         self._zygote.start()
         self._checker: ForkedProcess | None = None
         # Known mistakes' answers that the checker has added, in base64. The cache gets them before the next checker is forked.
@@ -122,7 +122,7 @@ class Engine:
         self._answer_cache = answer_cache(settings.seed or 0, settings.device)
 
     def change(self, settings: GradingSettings) -> bool:
-        """Change to settings with another student package, and return whether they differ in nothing else.
+        """Switch to settings with another student package; return whether they differ in nothing else.
 
         The earlier packages are removed: the package of a later chapter contains this chapter's solutions.
         """
@@ -135,13 +135,13 @@ class Engine:
             self._settings = settings
             for path in self._packages.iterdir():
                 shutil.rmtree(path)
-            self._dismiss()
+            self._end_checker()
             with contextlib.suppress(ZygoteError):  # the next submission notices and starts a new one
-                self._zygote.enter(_unpacked(settings.package, self._packages))
+                self._zygote.enter(_unpack_wheel(settings.package, self._packages))
         return True
 
     def grade_one(self, submission: Submission) -> Execution:
-        """Run a submission. Never raises for what the submission does."""
+        """Run a submission. Submission code never makes it raise."""
         begin, self._preparation = monotonic(), 0.0
         result = self._attempt(submission)
         if "again" in result or "lost" in result:
@@ -152,10 +152,10 @@ class Engine:
             # The machine may be short of memory. But a submission that makes grading impossible must not keep an earlier grade: send
             # the result to record if this happens again in another run.
             failure = f"grading it did not come to an end, twice ({result['lost']})"
-            return Execution(submission.student, as_ungradable(submission.notebook, result["lost"]), seconds, failure)
+            return Execution(submission.student, mark_ungradable(submission.notebook, result["lost"]), seconds, failure)
         if "notebook" not in result:
             # A failure of the grader or the machine. If it happens again in the next run, no earlier grade may survive.
-            notebook = as_ungradable(submission.notebook, result["failure"]) if result.get("by_submission") else ""
+            notebook = mark_ungradable(submission.notebook, result["failure"]) if result.get("by_submission") else ""
             return Execution(submission.student, notebook, seconds, result.get("again") or result["failure"])
         if result["answers"]:
             self._new_answers.append(result["answers"])
@@ -177,71 +177,71 @@ class Engine:
         from autograder.engine.checker.zygote_client import ZygoteError
 
         try:
-            with self._preparing():
+            with self._exclude_preparation():
                 if self._zygote.make_ready():
-                    self._dismiss()  # the checker is connected to the previous zygote
+                    self._end_checker()  # the checker is connected to the previous zygote
         except ZygoteError as error:
             self._zygote.close()
             return {"again": str(error)}
         if self._settings.device != "cpu":  # a CUDA context does not survive a fork
             notebook = reader.reads(submission.notebook)
-            with self._preparing():
-                self._answer_cache.fill(self._answer_cache.lacks(notebook))
+            with self._exclude_preparation():
+                self._answer_cache.fill(self._answer_cache.missing_exercises(notebook))
                 self._merge_answers()
             return self._check(submission, notebook)
-        result = self._checked(submission)
+        result = self._ask_checker(submission)
         if "lacks" in result:
             # A checker's new questions end with it. So the worker loads them and forks a new checker.
-            self._dismiss()
-            with self._preparing():
+            self._end_checker()
+            with self._exclude_preparation():
                 self._answer_cache.fill(result["lacks"])
                 linux.use_large_pages()
-            result = self._checked(submission)
+            result = self._ask_checker(submission)
         if "notebook" not in result:
             # A checker that died within a message leaves the zygote waiting for the rest, and a student's process running.
-            self._dismiss()
+            self._end_checker()
             self._zygote.close()
         return result
 
     @contextlib.contextmanager
-    def _preparing(self) -> Iterator[None]:
-        """Exclude shared preparation from the time limit of the first submission."""
+    def _exclude_preparation(self) -> Iterator[None]:
+        """Exclude shared preparation from the time of the first submission."""
         begin = monotonic()
         try:
             yield
         finally:
             self._preparation += monotonic() - begin
 
-    def _checked(self, submission: Submission) -> dict[str, Any]:
+    def _ask_checker(self, submission: Submission) -> dict[str, Any]:
         """Grade a submission in a checker, and return its answer."""
         from autograder.engine.checker.answer_cache import forbidden_in
 
         if self._checker is None:
             self._merge_answers()
             gc.freeze()  # the checker shares present memory until either process writes to it
-            self._checker = ForkedProcess(self._serve)
+            self._checker = ForkedProcess(self._run_checker)
         # A submission has its time for all cells, for the process of each set of forbidden functions, and for hidden questions.
         phases = 2 + len(forbidden_in(submission.chapter))
         seconds = self._settings.submission_seconds * phases + _MARGIN_SECONDS
         result = self._checker.ask(asdict(submission), seconds)
         if result.pop("leaves", True):
-            self._dismiss()
+            self._end_checker()
         return result
 
-    def _dismiss(self) -> None:
+    def _end_checker(self) -> None:
         if self._checker is not None:
             self._checker.close()
             self._checker = None
 
-    def _serve(self, channel: Channel) -> None:
-        """Grade submissions from a connection in a checker, until it closes or a new checker should take over."""
+    def _run_checker(self, channel: Channel) -> None:
+        """Grade submissions from a connection until it closes or a new checker should take over."""
         # A huge answer fails in this process, and does not use up the machine's memory.
         limit_memory(_CHECKER_MB)
         held = linux.own_memory()
         for remaining in reversed(range(_SUBMISSIONS)):
             submission = Submission(**json.loads(channel.receive()))
             notebook = reader.reads(submission.notebook)
-            lacks = self._answer_cache.lacks(notebook)
+            lacks = self._answer_cache.missing_exercises(notebook)
             result = {"lacks": lacks} if lacks else self._check(submission, notebook)
             del notebook
             gc.collect()
@@ -279,12 +279,12 @@ class Engine:
 
     def close(self) -> None:
         """End the checker and the zygote, and remove unpacked packages."""
-        self._dismiss()
+        self._end_checker()
         self._zygote.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def as_ungradable(notebook: str, reason: str) -> str:
+def mark_ungradable(notebook: str, reason: str) -> str:
     """Return a notebook whose test cells have the error that grading did not finish."""
     from autograder.intake.notebook.problem import Problem, add_problems
 
@@ -295,8 +295,8 @@ def as_ungradable(notebook: str, reason: str) -> str:
     return json.dumps(content, ensure_ascii=False)
 
 
-def _unpacked(wheel: str, shelf: Path) -> str:
-    """Unpack a package into a folder that students' processes, which run as another user, can read; return the folder's name."""
+def _unpack_wheel(wheel: str, shelf: Path) -> str:
+    """Unpack a wheel into a folder that students' processes can read, and return the folder's name."""
     name = hashlib.sha256(Path(wheel).read_bytes()).hexdigest()[:16]
     folder = shelf / name
     folder.mkdir(mode=0o755)

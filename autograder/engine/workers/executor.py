@@ -1,4 +1,4 @@
-"""Run submissions in a worker process on this machine; restart it if it dies, and keep it for the next run."""
+"""Run submissions in a worker process on this machine, which is restarted if it dies and kept for the next run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from autograder.engine.environment import worker_environment
 from autograder.engine.interface import Execution, Executor, Submission
-from autograder.engine.sandbox.linux import is_linux
+from autograder.engine.sandbox.linux import is_supported_linux
 from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.channel import Channel, ClosedError
 from autograder.engine.transport.fork_server import START_SECONDS, ForkedByServer, kill_group
@@ -44,15 +44,15 @@ class WorkerExecutor:
         self._closed = False
 
     def start(self, chapter: str = "") -> None:
-        """Start the worker and return while it prepares itself.
+        """Start the worker without waiting until it is ready.
 
         Args:
             chapter: what it will grade first: a fork server prepares the questions once for all its workers.
         """
         # Imported here: Windows has no such locks.
-        from autograder.engine.workers.temp_folders import locked_temp_folder, remove_abandoned
+        from autograder.engine.workers.temp_folders import locked_temp_folder, remove_abandoned_folders
 
-        remove_abandoned()
+        remove_abandoned_folders()
         # The worker's temporary files are in a folder of this process, which removes it however the worker ends.
         self._folder, self._in_use = locked_temp_folder()
         process, connection = self._fork(chapter) or self._spawn()
@@ -61,20 +61,20 @@ class WorkerExecutor:
         self._send("settings", asdict(self._settings))
 
     def _fork(self, chapter: str) -> tuple[ForkedByServer, socket.socket] | None:
-        """Have the worker forked; return None without fork servers that could."""
+        """Fork the worker from a fork server; return None if there is no usable one."""
         if self._servers is None or self._settings.device != "cpu" or not self._settings.warm:
             return None
         ours, worker_end = socket.socketpair()
         try:
             with worker_end:
                 self._servers.fork_worker(worker_end, self._in_use, self._folder, self._settings, chapter)
-            return ForkedByServer.announced(ours, START_SECONDS), ours
+            return ForkedByServer.wait_for_announcement(ours, START_SECONDS), ours
         except (OSError, ClosedError):
             ours.close()
             return None
 
     def _spawn(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
-        """Start a program that becomes the worker."""
+        """Start the worker as a separate program."""
         ours, worker_end = socket.socketpair()
         with worker_end:
             process = subprocess.Popen(
@@ -87,7 +87,7 @@ class WorkerExecutor:
         return process, ours
 
     def change(self, settings: GradingSettings) -> None:
-        """Change the settings. The worker keeps its imports and its questions.
+        """Change the settings; the worker keeps its imports and test cases.
 
         Args:
             settings: as for the constructor.
@@ -106,7 +106,7 @@ class WorkerExecutor:
         self._channel.send(json.dumps({kind: content}).encode())
 
     def grade_one(self, submission: Submission) -> Execution:
-        """Run a submission. If the worker dies, start a new one and run the submission once more."""
+        """Run a submission; if the worker dies, run it once more in a new one."""
         begin = monotonic()
         for _ in range(2):
             try:
@@ -126,7 +126,7 @@ class WorkerExecutor:
         return Execution(submission.student, "", monotonic() - begin, KILLED)
 
     def close(self) -> None:
-        """End the worker. A thread that waits for an answer gets an error."""
+        """End the worker; a thread that waits for an answer gets an error."""
         self._closed = True
         self._end()
 
@@ -143,7 +143,7 @@ class WorkerExecutor:
 
 
 class WorkerPool:
-    """A pool of worker processes that stay warm between runs. They end with this context."""
+    """A pool of worker processes that stay warm between runs and end with this context."""
 
     def __init__(self) -> None:
         self._idle: list[WorkerExecutor] = []
@@ -159,23 +159,23 @@ class WorkerPool:
             self._servers.close()
 
     def start(self, settings: GradingSettings) -> None:
-        """Start what the pool's workers are forked from, and return at once, while it imports PyTorch.
+        """Start the fork servers of the pool's workers, without waiting for their imports.
 
         Args:
             settings: what is known of them so far. Workers on other devices, or with another seed, cost what they cost without this.
         """
-        if self._servers is None and is_linux() and settings.warm and settings.device == "cpu":
+        if self._servers is None and is_supported_linux() and settings.warm and settings.device == "cpu":
             from autograder.engine.workers.fork_servers import ForkServers
 
             self._servers = ForkServers(settings)
 
     def cpu_capability(self) -> str:
-        """Return the vector instructions that PyTorch uses in workers, such as ``"AVX512"``; empty if no fork server reports them."""
+        """Return PyTorch's CPU capability in workers, such as ``"AVX512"``; empty without a fork server."""
         return self._servers.cpu_capability() if self._servers is not None else ""
 
     def executor_for(self, settings: GradingSettings) -> Executor:
         """Lease a worker; closing it returns its process to the pool, unless it is still running a submission."""
-        if not _has_workers():
+        if not _supports_workers():
             return executor_for(settings)
         self.start(settings)
         if not self._idle:
@@ -186,7 +186,7 @@ class WorkerPool:
 
 
 class _LeasedWorker:
-    """A leased worker.
+    """A worker leased from the pool.
 
     Args:
         worker: the worker.
@@ -220,14 +220,14 @@ class _LeasedWorker:
                 self._idle.append(self._worker)
 
 
-def _has_workers() -> bool:
-    """Return whether child processes inherit sockets on this system."""
+def _supports_workers() -> bool:
+    """Return whether this system supports workers, whose child processes inherit sockets."""
     return os.name == "posix"
 
 
 def executor_for(settings: GradingSettings) -> Executor:
-    """Return this machine's executor: a worker process, or a process per submission if processes do not inherit sockets."""
-    if _has_workers():
+    """Return this machine's executor: a worker process, or a process per submission without socket inheritance."""
+    if _supports_workers():
         return WorkerExecutor(settings)
     from autograder.engine.workers.plain import PlainExecutor
 

@@ -1,4 +1,4 @@
-"""Keep two fork servers for a pool of workers: one forks the workers, the other one their zygotes.
+"""Keep two fork servers for a pool of workers: one forks the workers, the other their zygotes.
 
 They are two, and neither is forked from the other, so that a student's process has no ancestor that has held the reference, a question or
 the instructor's environment.
@@ -25,7 +25,7 @@ FOLDERS = frozenset({"IPYTHONDIR", "TEMP", "TMP", "TMPDIR"})
 
 
 class ForkServers:
-    """The fork servers of a pool, which grades on the CPU.
+    """The two fork servers of a pool that grades on the CPU.
 
     Args:
         settings: the seed of the workers: a process orders its sets by a number that it gets when it starts.
@@ -47,7 +47,7 @@ class ForkServers:
     def fork_worker(
         self, connection: socket.socket, lock: int, folder: str, settings: GradingSettings, chapter: str
     ) -> None:
-        """Order a worker and a zygote for it, and return at once.
+        """Order a worker and its zygote, and return at once.
 
         Args:
             connection: the worker's end of the connection to it.
@@ -73,13 +73,13 @@ class ForkServers:
                 return
 
     def cpu_capability(self) -> str:
-        """Return the vector instructions that PyTorch uses in workers; empty if the server of workers has died."""
+        """Return PyTorch's CPU capability in workers; empty if the server of workers has died."""
         ours, workers_end = socket.socketpair()
         with ours:
             with workers_end, suppress(OSError):
                 self._workers.fork({"tell": "cpu capability"}, [workers_end.fileno()])
             with suppress(OSError, ClosedError, ValueError):
-                ForkedByServer.announced(ours, START_SECONDS).wait()
+                ForkedByServer.wait_for_announcement(ours, START_SECONDS).wait()
                 return str(json.loads(Channel(ours).receive()))
         return ""
 

@@ -1,4 +1,4 @@
-"""Fork a process that answers this one's requests, one at a time."""
+"""Fork a process that answers requests of this process, one at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST = 2**31
 
 
 class ForkedProcess:
-    """A forked process.
+    """A forked process that answers requests.
 
     Args:
         serve: runs in the fork with its end of the connection. The process ends when this function returns or raises.
@@ -39,7 +39,7 @@ class ForkedProcess:
         self._channel = Channel(ours, _LONGEST)
 
     def ask(self, question: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """Send a request and return the answer; if the process has ended, the key ``"lost"`` contains the reason."""
+        """Send a request and return the answer; if the process has ended, the key ``"lost"`` has the reason."""
         try:
             self._channel.send(json.dumps(question).encode())
             return dict(json.loads(self._channel.receive(monotonic() + seconds)))

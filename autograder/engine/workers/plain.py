@@ -1,4 +1,4 @@
-"""Run a submission in a process without a sandbox, where the system offers none; there the student's process decides.
+"""Run a submission in a process without a sandbox, on systems that offer none; the student's process judges itself.
 
 Any behaviour of the submission's code becomes a result, and never a failure of the grader.
 """
@@ -20,20 +20,20 @@ from autograder.engine.environment import kernel_environment
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.intake.notebook.problem import Problem, add_problems
-from autograder.intake.notebook.test_cells import is_test, name_of, settle
+from autograder.intake.notebook.test_cells import cell_label, enforce_verdict, is_test
 
 _PROGRAM = "autograder.engine.student.plain_process"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Limits(Limits):
+class _ProcessLimits(Limits):
     longest: int  # how many of a cell's characters are kept
     seed: int  # seeds the process's random numbers
 
 
 @dataclass(frozen=True)
 class PlainExecutor:
-    """Runs each submission in a new process."""
+    """Runs each submission in a new, unsandboxed process."""
 
     settings: GradingSettings  # limits, device and seed
 
@@ -48,15 +48,15 @@ class PlainExecutor:
         return Execution(submission.student, nbformat.writes(notebook), monotonic() - begin)
 
     def _run(self, notebook: Any) -> None:
-        """Run all code cells of a sanitised notebook, in place. One with a fatal problem is not run: its tests get that as their error."""
+        """Run all code cells of a sanitised notebook in place, unless it has a fatal problem."""
         if is_refused(notebook):
             return
         code = {
             index: cell for index, cell in enumerate(notebook.cells) if cell.cell_type == "code" and cell.source.strip()
         }
         with TemporaryDirectory(prefix="tfcourse-", ignore_cleanup_errors=True) as folder:
-            outcome = self._outcome([(index, cell.source) for index, cell in code.items()], Path(folder))
-        problems = [problem for index, cell in code.items() for problem in _problems_of(cell, index, outcome)]
+            outcome = self._run_cells([(index, cell.source) for index, cell in code.items()], Path(folder))
+        problems = [problem for index, cell in code.items() for problem in _set_outputs(cell, index, outcome)]
         not_run = code.keys() - outcome.outputs.keys() - outcome.errors.keys()
         if not_run:
             message = f"{self.settings.restarts + 1} cells brought the process down; what follows was not run."
@@ -66,9 +66,9 @@ class PlainExecutor:
         limit_outputs(notebook)
         add_problems(notebook, problems)
 
-    def _outcome(self, cells: list[tuple[int, str]], folder: Path) -> Rehearsal:
+    def _run_cells(self, cells: list[tuple[int, str]], folder: Path) -> Rehearsal:
         settings = self.settings
-        limits = _Limits(
+        limits = _ProcessLimits(
             cell_seconds=settings.cell_seconds,
             seconds=settings.submission_seconds,
             output=settings.flood_output,
@@ -82,17 +82,17 @@ class PlainExecutor:
         return rehearse(cells, [], limits, partial(started, _PROGRAM, environment, work))
 
     def close(self) -> None:
-        """Do nothing: it holds no resources between two submissions."""
+        """Do nothing: no resources are held between submissions."""
 
 
-def _problems_of(cell: Any, index: int, outcome: Rehearsal) -> list[Problem]:
-    """Give a cell its outputs, and return the problem that it has, if any; a test cell with one gets no points."""
+def _set_outputs(cell: Any, index: int, outcome: Rehearsal) -> list[Problem]:
+    """Set a cell's outputs and return its problems; a test cell with a problem gets no points."""
     cell.outputs = nbformat.from_dict(outcome.outputs.get(index, []))
     failure = outcome.errors.get(index)
     if is_test(cell) and (failure is None or failure.kind == "cell error"):
-        failure = Failure(*missing) if (missing := settle(cell)) else None
+        failure = Failure(*missing) if (missing := enforce_verdict(cell)) else None
     if failure is None:
         return []
     if failure.kind != "cell error":
         fail(cell, *failure)
-    return [Problem(failure.kind, failure.text[:300], where=name_of(cell, index))]
+    return [Problem(failure.kind, failure.text[:300], where=cell_label(cell, index))]

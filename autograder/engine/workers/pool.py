@@ -13,7 +13,7 @@ from autograder.engine.interface import Execution, Executor, Submission
 def run_concurrently(
     make_executor: Callable[[], Executor], submissions: Iterable[Submission], *, jobs: int
 ) -> Iterator[Execution]:
-    """Run submissions and yield the results in the order in which they finish.
+    """Run submissions and yield the executions in the order in which they finish.
 
     Args:
         make_executor: creates an executor for each job.

@@ -1,4 +1,4 @@
-"""Derive the sandbox settings from a course's limits."""
+"""Derive the sandbox settings from the grading settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autograder.engine.settings import GradingSettings
 
 
 def engine_settings(settings: GradingSettings, packages: str = "") -> SandboxSettings:
-    """Return the sandbox settings of a course.
+    """Return the sandbox settings for grading settings.
 
     Args:
         settings: the course's limits, device and seed.

@@ -1,4 +1,4 @@
-"""Create temporary folders that do not outlive their processes: the next run removes the folders of a killed one."""
+"""Create temporary folders that are removed even if their process is killed: the next run removes them."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _YOUNG_SECONDS = 60.0
 
 
 def locked_temp_folder() -> tuple[str, int]:
-    """Create a temporary folder; return it with the descriptor of its lock, which processes that share the folder inherit."""
+    """Create a temporary folder, and return it with its lock's descriptor, which child processes inherit."""
     folder = tempfile.mkdtemp(prefix=PREFIX)
     handle = os.open(f"{folder}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(handle, fcntl.LOCK_EX)
     return folder, handle
 
 
-def remove_abandoned() -> None:
+def remove_abandoned_folders() -> None:
     """Remove this user's folders of :func:`locked_temp_folder` that no process uses any more."""
     with suppress(OSError):
         for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
             with suppress(OSError):
-                _remove_if_left(folder)
+                _remove_if_unlocked(folder)
 
 
-def _remove_if_left(folder: Path) -> None:
+def _remove_if_unlocked(folder: Path) -> None:
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         return

@@ -1,4 +1,4 @@
-"""Run a worker: a program that grades one submission after the other.
+"""Run a worker: a program that grades submissions one after the other.
 
 The worker holds the reference, the checks, and all questions and answers so far. It forks checkers, which do the grading: no checker
 recomputes what an earlier one has computed, and a crashed checker loses nothing. A checker grades several submissions, one after the
@@ -30,7 +30,7 @@ from autograder.engine.workers.temp_folders import LOCK
 
 
 def main(descriptor: int, standby: Standby | None = None) -> None:
-    """Grade the submissions from a connection, until it closes.
+    """Grade submissions from a connection until it closes.
 
     Args:
         descriptor: of the connection.
@@ -67,19 +67,19 @@ def main(descriptor: int, standby: Standby | None = None) -> None:
 
 
 def serve_workers(arguments: Sequence[str]) -> None:
-    """Import what all workers need, and fork workers until the connection closes."""
+    """Import the modules that all workers need, and fork workers until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise_file_limit()
-    serve_forks(arguments, warm_up_worker, _be_worker, _prepare)
+    serve_forks(arguments, warm_up_worker, _run_worker, _load_chapter)
 
 
-def _prepare(order: dict[str, Any]) -> None:
-    """Make the questions of a chapter, once for all workers."""
+def _load_chapter(order: dict[str, Any]) -> None:
+    """Load a chapter's test cases, once for all workers."""
     if order.get("chapter") and answer_cache(order["seed"], "cpu").fill_chapter(order["chapter"]):
         gc.freeze()
 
 
-def _be_worker(order: dict[str, Any], descriptors: list[int]) -> None:
+def _run_worker(order: dict[str, Any], descriptors: list[int]) -> None:
     if "tell" in order:
         import torch
 
@@ -112,7 +112,7 @@ class FailedExecutor:
         self._reason = reason
 
     def grade_one(self, submission: Submission) -> Execution:
-        """Return the reason as a failure."""
+        """Return the reason as a failed execution."""
         return Execution(submission.student, "", 0.0, self._reason)
 
     def close(self) -> None:

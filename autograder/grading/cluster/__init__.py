@@ -1,4 +1,4 @@
-"""Grade on several machines: the same submissions and executors, spread by a Dask scheduler.
+"""Grade on several machines: a Dask scheduler distributes the same submissions to the same executors.
 
 The network carries plain JSON: submissions on the way out, executions on the way back. Once per run, each worker also receives the
 settings and the students' wheel. See ``docs/scale.md``.

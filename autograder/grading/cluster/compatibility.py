@@ -1,4 +1,4 @@
-"""Check that a worker has the same software as this machine, so that the provenance of its grades is true."""
+"""Check that a worker has the same software as this machine, so that the recorded provenance of its grades is true."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from autograder.checks_version import PACKAGES, checks_hash
-from autograder.engine.settings import GradingSettings, device_is_there
+from autograder.engine.settings import GradingSettings, is_device_available
 from autograder.errors import CourseError
 
 # Names of what is described, beside the packages.
@@ -18,7 +18,7 @@ _SHOWN = 5
 
 
 async def describe(device: str) -> dict[str, Any]:
-    """Return what decides whether the machine that this is called on may grade. Some of it takes a second, so it gets a thread.
+    """Describe this machine's software, isolation layers and device. Parts take a second, so a thread does it.
 
     Args:
         device: where the checks put their tensors.
@@ -30,15 +30,19 @@ def _describe(device: str) -> dict[str, Any]:
     # What a scheduler needs not: it runs nothing of a student's.
     from autograder.engine.sandbox.isolation import available_layers
 
-    return {**described_code(), LAYERS: list(available_layers()), CUDA: device_is_there(device)}
+    return {**software_versions(), LAYERS: list(available_layers()), CUDA: is_device_available(device)}
 
 
-def described_code() -> dict[str, str]:
-    """Return the versions of Python and of all packages that may decide a grade, and a hash of the checks."""
-    return {PYTHON: platform.python_version(), **{name: _version(name) for name in PACKAGES}, CHECKS: checks_hash()}
+def software_versions() -> dict[str, str]:
+    """Return the versions of Python and all packages that may decide a grade, and a hash of the checks."""
+    return {
+        PYTHON: platform.python_version(),
+        **{name: _installed_version(name) for name in PACKAGES},
+        CHECKS: checks_hash(),
+    }
 
 
-def _version(package: str) -> str:
+def _installed_version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
@@ -46,7 +50,7 @@ def _version(package: str) -> str:
 
 
 def incompatibilities(settings: GradingSettings, described: object, threads: int = 1) -> list[str]:
-    """Return why a worker must not grade, as phrases; nothing if it may.
+    """Return the reasons why a worker must not grade, as phrases; empty if it may.
 
     Args:
         settings: the requested settings.
@@ -60,22 +64,22 @@ def incompatibilities(settings: GradingSettings, described: object, threads: int
         reasons.append(f"it has {threads} threads where one is needed (start it with --nthreads 1)")
     if not described[CUDA]:
         reasons.append("it has no CUDA device")
-    if (weak := _too_weak(settings, tuple(described[LAYERS]))) and not reasons:
+    if (weak := _isolation_problem(settings, tuple(described[LAYERS]))) and not reasons:
         reasons.append(weak)
     return reasons
 
 
 def differences(described: Mapping[str, Any]) -> list[str]:
-    """Return the differences from this machine, as phrases."""
+    """Return the differences between a machine's software and this machine's, as phrases."""
     reasons = []
-    for name, ours in described_code().items():
+    for name, ours in software_versions().items():
         remote = described.get(name, "absent")
         if remote != ours:
             reasons.append(f"{name} differs" if name == CHECKS else f"{name} is {remote} there and {ours} here")
     return reasons
 
 
-def _too_weak(settings: GradingSettings, layers: tuple[str, ...]) -> str:
+def _isolation_problem(settings: GradingSettings, layers: tuple[str, ...]) -> str:
     from autograder.engine.sandbox.lockdown import LAYERS as ALL
     from autograder.engine.sandbox.settings import is_at_least, level_of
 
@@ -86,7 +90,7 @@ def _too_weak(settings: GradingSettings, layers: tuple[str, ...]) -> str:
 
 
 def refuse(reasons: Mapping[str, list[str]]) -> None:
-    """Raise an error that names the machines that do not fit.
+    """Raise an error that names the incompatible machines and their reasons.
 
     Args:
         reasons: for each address why it does not; an empty list means that it does.

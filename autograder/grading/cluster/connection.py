@@ -15,7 +15,7 @@ from distributed.utils import LoopRunner
 
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.grading.cluster.compatibility import described_code, differences, refuse
+from autograder.grading.cluster.compatibility import differences, refuse, software_versions
 
 LOCAL = "local"
 LOOPBACK = "127.0.0.1"
@@ -25,8 +25,8 @@ _LOOP_ATTEMPTS = 6
 
 
 @contextmanager
-def connected(settings: GradingSettings) -> Iterator[Client]:
-    """Yield a client of the scheduler that the settings name, and let go of it in the end.
+def connect_client(settings: GradingSettings) -> Iterator[Client]:
+    """Yield a client connected to the configured scheduler, and close it on exit.
 
     Args:
         settings: ``scheduler`` is an address, or ``"local"`` for as many workers on this machine as there are jobs.
@@ -37,10 +37,10 @@ def connected(settings: GradingSettings) -> Iterator[Client]:
     assert settings.scheduler is not None
     with _event_loop() as loop:
         if settings.scheduler == LOCAL:
-            with _local_cluster(settings.jobs, loop) as cluster, _client(cluster, LOCAL, loop) as client:
+            with _local_cluster(settings.jobs, loop) as cluster, _open_client(cluster, LOCAL, loop) as client:
                 yield client
         else:
-            with _client(settings.scheduler, settings.scheduler, loop) as client:
+            with _open_client(settings.scheduler, settings.scheduler, loop) as client:
                 yield client
 
 
@@ -95,7 +95,7 @@ def _local_cluster(jobs: int, loop: Any) -> Iterator[LocalCluster]:
 
 
 @contextmanager
-def _client(where: Any, name: str, loop: Any) -> Iterator[Client]:
+def _open_client(where: Any, name: str, loop: Any) -> Iterator[Client]:
     # Dask reports what goes wrong in its own words, and we in ours.
     logs = [logging.getLogger(log) for log in ("distributed.client", "distributed.core", "distributed.comm")]
     levels = [log.level for log in logs]
@@ -124,7 +124,7 @@ def _client(where: Any, name: str, loop: Any) -> Iterator[Client]:
 
 def _prepare_scheduler(client: Client, name: str) -> None:
     try:
-        described = client.run_on_scheduler(described_code)
+        described = client.run_on_scheduler(software_versions)
     except (ImportError, AttributeError) as error:
         refuse({f"the scheduler {name}": [f"it has no tfcourse, or another one ({error})"]})
     else:
@@ -133,5 +133,5 @@ def _prepare_scheduler(client: Client, name: str) -> None:
 
 
 def _report_every_loss(dask_scheduler: Any) -> None:
-    """Have a scheduler report a task whose worker is lost, and not try it on three more: that is ours to decide."""
+    """Make a scheduler report lost tasks immediately instead of retrying them: the grader decides on retries."""
     dask_scheduler.allowed_failures = 0

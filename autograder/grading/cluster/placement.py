@@ -1,4 +1,4 @@
-"""Assign each submission to a named worker, so that we know which submissions may have crashed a worker.
+"""Assign each submission to a named worker, so that submissions that may have crashed a worker are known.
 
 Nothing here depends on Dask: it is bookkeeping, and can be tested as such.
 """
@@ -31,7 +31,7 @@ class Work:
 
     @property
     def key(self) -> str:
-        """The name of the present try."""
+        """The Dask key of the current try."""
         return f"tfcourse-{self.digest}-{self.tries}"
 
 
@@ -42,12 +42,12 @@ class _Worker:
 
     @property
     def is_reserved(self) -> bool:
-        """Whether it runs a suspect, which must be alone."""
+        """Whether the worker runs a suspect, which must be alone."""
         return any(work.losses for work in self.works.values())
 
 
 class Placement:
-    """Keeps which worker has which submission.
+    """Tracks which worker has which submission.
 
     A worker that is lost leaves suspects: what it ran and what waited there. Each suspect runs again, alone on a worker. So one that
     kills its worker again is known to be the cause, and its neighbours come through.
@@ -61,7 +61,7 @@ class Placement:
 
     @property
     def running(self) -> int:
-        """The number of submissions at workers."""
+        """The number of submissions assigned to workers."""
         return len(self._where)
 
     @property
@@ -70,11 +70,11 @@ class Placement:
         return len(self._suspects) + len(self._again)
 
     def worker_of(self, key: str) -> str | None:
-        """Return the address of the worker that has a try, if it is waited for."""
+        """Return the address of the worker that has a try; None if the try is no longer expected."""
         return self._where.get(key)
 
-    def look(self, addresses: Iterable[str]) -> list[str]:
-        """Take note of the workers that there are.
+    def update_workers(self, addresses: Iterable[str]) -> list[str]:
+        """Update the list of present workers.
 
         Args:
             addresses: all workers that can be given something.
@@ -91,32 +91,32 @@ class Placement:
         for address in [name for name, worker in self._workers.items() if worker.missed >= _LOOKS]:
             for key, work in self._workers.pop(address).works.items():
                 del self._where[key]
-                self._back(work)
+                self._requeue(work)
                 dropped.append(key)
         return dropped
 
     def next(self, fresh: Callable[[], Work | None]) -> tuple[str, Work] | None:
-        """Return the next submission to be given out and the address of its worker, or None if there is no place or nothing left.
+        """Return the next submission and the address of its worker; None without a free worker or a submission.
 
         Args:
             fresh: returns a submission that has not been run yet, or None if all have run; called only if a worker has a free slot.
         """
         if self._suspects:
             # Until a worker is free for a suspect, nobody gets more.
-            return self._give_suspect()
-        address = self._place()
+            return self._assign_suspect()
+        address = self._free_worker()
         if address is None:
             return None
         work = self._again.popleft() if self._again else fresh()
-        return None if work is None else self._give(address, work)
+        return None if work is None else self._assign(address, work)
 
-    def done(self, key: str) -> Work | None:
-        """Return what has come back and note that its worker has a place again; None for a try that is not waited for any more."""
+    def finish(self, key: str) -> Work | None:
+        """Remove a finished try from its worker and return its submission; None for a try that is not expected."""
         address = self._where.pop(key, None)
         return None if address is None else self._workers[address].works.pop(key)
 
-    def worker_lost(self, key: str) -> Work | None:
-        """Note that a worker was lost with a submission.
+    def record_lost_worker(self, key: str) -> Work | None:
+        """Record that a worker was lost with a submission.
 
         Returns:
             The submission, if it is to be given up; else None, and it will be placed again.
@@ -124,15 +124,15 @@ class Placement:
         if (address := self._where.get(key)) is not None:
             # Nothing more for this one: whether it is there again, the next look tells.
             self._workers[address].missed = max(1, self._workers[address].missed)
-        return self.failed(key)
+        return self.record_failure(key)
 
-    def failed(self, key: str) -> Work | None:
-        """Note that a worker could not run a submission, for whatever reason.
+    def record_failure(self, key: str) -> Work | None:
+        """Record that a worker could not run a submission, for any reason.
 
         Returns:
             The submission, if it is to be given up; else None, and it will be placed again.
         """
-        work = self.done(key)
+        work = self.finish(key)
         if work is None:
             return None
         work.losses += 1
@@ -141,15 +141,15 @@ class Placement:
         self._suspects.append(work)
         return None
 
-    def again(self, key: str) -> None:
-        """Requeue a submission whose result was lost, but not because of the submission."""
-        if (work := self.done(key)) is not None:
-            self._back(work)
+    def requeue(self, key: str) -> None:
+        """Requeue a submission whose result was lost through no fault of the submission."""
+        if (work := self.finish(key)) is not None:
+            self._requeue(work)
 
-    def _back(self, work: Work) -> None:
+    def _requeue(self, work: Work) -> None:
         (self._suspects if work.losses else self._again).append(work)
 
-    def _place(self) -> str | None:
+    def _free_worker(self) -> str | None:
         """Return the least busy worker that is present and has a free slot."""
         load = {
             address: len(worker.works)
@@ -158,15 +158,15 @@ class Placement:
         }
         return min(load, key=lambda address: load[address], default=None)
 
-    def _give_suspect(self) -> tuple[str, Work] | None:
-        """Give a suspect to a worker that has nothing to do, if possible to another one than before."""
+    def _assign_suspect(self) -> tuple[str, Work] | None:
+        """Assign a suspect to an idle worker, if possible to one that has not run it before."""
         idle = [address for address, worker in self._workers.items() if not worker.missed and not worker.works]
         if not idle:
             return None
         work = self._suspects.popleft()
-        return self._give(min(idle, key=lambda address: address in work.been), work)
+        return self._assign(min(idle, key=lambda address: address in work.been), work)
 
-    def _give(self, address: str, work: Work) -> tuple[str, Work]:
+    def _assign(self, address: str, work: Work) -> tuple[str, Work]:
         work.tries += 1
         work.been.add(address)
         self._workers[address].works[work.key] = work

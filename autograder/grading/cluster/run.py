@@ -18,9 +18,15 @@ from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.errors import CourseError
 from autograder.grading.cluster.compatibility import describe, incompatibilities, refuse
-from autograder.grading.cluster.connection import connected
+from autograder.grading.cluster.connection import connect_client
 from autograder.grading.cluster.placement import LOSSES, Placement, Work
-from autograder.grading.cluster.worker_plugin import GradingPlugin, MakeExecutor, grade, packed, unpacked
+from autograder.grading.cluster.worker_plugin import (
+    GradingPlugin,
+    MakeExecutor,
+    grade,
+    pack_submission,
+    unpack_execution,
+)
 
 # How long to go without any worker. A queue of a computing centre may take longer: then the command is given again.
 PATIENCE_SECONDS = 600.0
@@ -38,7 +44,10 @@ def run_on_cluster(
     make_executor: MakeExecutor = WorkerExecutor,
     patience: float = PATIENCE_SECONDS,
 ) -> Iterator[Execution]:
-    """Run submissions and yield what comes of them, in the order in which they are done.
+    """Run submissions on a Dask cluster and yield their executions in the order in which they finish.
+
+    The submissions of a worker that dies run again on others. A submission comes back as a failure if two workers could
+    not run it, or if two were lost with it and the second ran nothing else.
 
     A worker that dies costs no grade: what it had is run again on others. A submission that two workers were lost with, the second of
     which it had to itself, or that two could not run, comes back as a failure.
@@ -60,19 +69,19 @@ def run_on_cluster(
     first = next(waiting, None)
     if first is None:
         return
-    with connected(settings) as client:
+    with connect_client(settings) as client:
         plugin = GradingPlugin(settings, make_executor)
         run = _Run(client, settings, f"tfcourse-{plugin.digest}", patience)
         try:
-            run.muster()
-            run.equip(plugin)
+            run.check_first_workers()
+            run.install_plugin(plugin)
             yield from run.executions(chain([first], waiting))
         finally:
-            run.leave()
+            run.uninstall_plugin()
 
 
 class _Run:
-    """One run on a scheduler.
+    """One run of submissions on a scheduler.
 
     Args:
         client: the connection to the scheduler.
@@ -83,40 +92,40 @@ class _Run:
 
     def __init__(self, client: Client, settings: GradingSettings, plugin: str, patience: float) -> None:
         self.plugin = plugin
-        self._client = client
+        self._open_client = client
         self._settings = settings
         self._patience = patience
         self._placement = Placement()
         self._futures: dict[str, Future] = {}
         self._done: SimpleQueue[str] = SimpleQueue()
-        self._judged: dict[str, bool] = {}
+        self._fit_workers: dict[str, bool] = {}
         self._last_look = float("-inf")
         self._last_seen = monotonic()
         self._ended = False
 
-    def muster(self) -> None:
-        """Wait for the first worker and look at all that are there.
+    def check_first_workers(self) -> None:
+        """Wait for the first worker, and check that all present workers may grade.
 
         Raises:
             CourseError: if no worker arrives in time, or one must not grade.
         """
-        while not (threads := self._threads()):
-            self._lose_patience()
+        while not (threads := self._thread_counts()):
+            self._check_patience()
             sleep(_LOOK_SECONDS)
-        reasons = self._reasons(threads)
+        reasons = self._incompatibilities(threads)
         refuse(reasons)
-        self._judged = dict.fromkeys(reasons, True)
+        self._fit_workers = dict.fromkeys(reasons, True)
 
-    def equip(self, plugin: GradingPlugin) -> None:
-        """Register the plugin that gives present and future workers an executor.
+    def install_plugin(self, plugin: GradingPlugin) -> None:
+        """Register the plugin that gives each present and future worker an executor.
 
         Raises:
             CourseError: if one of them cannot be given one.
         """
         try:
-            self._client.register_plugin(plugin, name=self.plugin)
+            self._open_client.register_plugin(plugin, name=self.plugin)
         except Exception as error:
-            if self._client.status != "running":
+            if self._open_client.status != "running":
                 raise self._connection_lost() from error
             raise CourseError(
                 f"a worker could not be made ready ({type(error).__name__}: {error})",
@@ -125,26 +134,26 @@ class _Run:
             ) from error
 
     def executions(self, submissions: Iterator[Submission]) -> Iterator[Execution]:
-        """Yield what comes back, and give out more, until there is nothing left."""
+        """Submit the submissions and yield their executions until none is left."""
         while True:
-            self._look()
-            self._give_out(submissions)
+            self._poll_workers()
+            self._submit_all(submissions)
             if self._ended and not self._placement.running and not self._placement.kept_back:
                 return
-            yield from self._come_back()
+            yield from self._finished_executions()
 
-    def leave(self) -> None:
-        """Remove the settings and the wheel from the workers, if there is still a way to them."""
+    def uninstall_plugin(self) -> None:
+        """Unregister the plugin if the scheduler is reachable, which removes settings and wheel from the workers."""
         self._futures.clear()
-        if self._client.status == "running":
+        if self._open_client.status == "running":
             with suppress(Exception):
-                self._client.unregister_worker_plugin(self.plugin)
+                self._open_client.unregister_worker_plugin(self.plugin)
 
     @contextmanager
-    def _asking(self) -> Iterator[None]:
-        """Turn what Dask raises when the scheduler is gone into an error for people."""
+    def _convert_dask_errors(self) -> Iterator[None]:
+        """Convert Dask's exceptions on a lost scheduler to a CourseError."""
         try:
-            if self._client.status != "running":
+            if self._open_client.status != "running":
                 raise OSError("no connection")
             yield
         except (OSError, RuntimeError) as error:
@@ -157,14 +166,14 @@ class _Run:
             do=f"Start it and its workers again. {_KEPT}",
         )
 
-    def _threads(self) -> dict[str, int]:
-        with self._asking():
-            return dict(self._client.nthreads())
+    def _thread_counts(self) -> dict[str, int]:
+        with self._convert_dask_errors():
+            return dict(self._open_client.nthreads())
 
-    def _reasons(self, threads: dict[str, int]) -> dict[str, list[str]]:
-        """Return for each worker why it must not grade."""
-        with self._asking():
-            described: dict[str, Any] = self._client.run(
+    def _incompatibilities(self, threads: dict[str, int]) -> dict[str, list[str]]:
+        """Return the reasons why each worker must not grade, by address."""
+        with self._convert_dask_errors():
+            described: dict[str, Any] = self._open_client.run(
                 describe, self._settings.device, workers=list(threads), on_error="return"
             )
         # One that cannot be reached has just left, or is asked again.
@@ -174,31 +183,33 @@ class _Run:
             if not isinstance(description, OSError)
         }
 
-    def _look(self) -> None:
-        """See which workers there are, once a second."""
+    def _poll_workers(self) -> None:
+        """Update the list of present workers, at most once per second."""
         now = monotonic()
         if now - self._last_look < _LOOK_SECONDS:
             return
-        threads = self._threads()
-        self._meet({address: count for address, count in threads.items() if address not in self._judged})
-        fit = [address for address in threads if self._judged.get(address)]
-        for key in self._placement.look(fit):
+        threads = self._thread_counts()
+        self._check_new_workers(
+            {address: count for address, count in threads.items() if address not in self._fit_workers}
+        )
+        fit = [address for address in threads if self._fit_workers.get(address)]
+        for key in self._placement.update_workers(fit):
             self._futures.pop(key, None)
         if fit:
             self._last_seen = now
         self._last_look = monotonic()
-        self._lose_patience()
+        self._check_patience()
 
-    def _meet(self, newcomers: dict[str, int]) -> None:
-        """Judge workers that have come in the middle: one that does not fit gets nothing, and the others go on."""
+    def _check_new_workers(self, newcomers: dict[str, int]) -> None:
+        """Check workers that joined during the run; an incompatible one gets no submissions, and the others go on."""
         if not newcomers:
             return
-        for address, why in self._reasons(newcomers).items():
-            self._judged[address] = not why
+        for address, why in self._incompatibilities(newcomers).items():
+            self._fit_workers[address] = not why
             if why:
                 log.warning("the worker %s is left out: %s", address, "; ".join(why))
 
-    def _lose_patience(self) -> None:
+    def _check_patience(self) -> None:
         if monotonic() - self._last_seen > self._patience:
             raise CourseError(
                 f"there has been no worker for {self._patience:.0f} seconds",
@@ -206,7 +217,7 @@ class _Run:
                 do=f"Start some: `dask worker ADDRESS --nthreads 1`. {_KEPT}",
             )
 
-    def _give_out(self, submissions: Iterator[Submission]) -> None:
+    def _submit_all(self, submissions: Iterator[Submission]) -> None:
         def fresh() -> Work | None:
             submission = next(submissions, None)
             self._ended = submission is None
@@ -214,10 +225,10 @@ class _Run:
 
         while (placed := self._placement.next(fresh)) is not None:
             address, work = placed
-            with self._asking():
-                future = self._client.submit(
+            with self._convert_dask_errors():
+                future = self._open_client.submit(
                     grade,
-                    packed(work.submission),
+                    pack_submission(work.submission),
                     self.plugin,
                     key=work.key,
                     workers=[address],
@@ -228,56 +239,56 @@ class _Run:
             future.add_done_callback(lambda done: self._done.put(str(done.key)))
 
     def _digest(self, submission: Submission) -> str:
-        return hashlib.sha256(self.plugin.encode() + packed(submission)).hexdigest()
+        return hashlib.sha256(self.plugin.encode() + pack_submission(submission)).hexdigest()
 
-    def _come_back(self) -> Iterator[Execution]:
-        """Yield what has come back, after waiting for it a moment."""
+    def _finished_executions(self) -> Iterator[Execution]:
+        """Wait briefly for finished executions and yield them."""
         with suppress(Empty):
             key = self._done.get(timeout=_LOOK_SECONDS)
             while True:
-                if (execution := self._judge(key)) is not None:
+                if (execution := self._fetch_execution(key)) is not None:
                     yield execution
                 key = self._done.get_nowait()
 
-    def _judge(self, key: str) -> Execution | None:
-        """Return what came of a try, or None if there is nothing yet."""
+    def _fetch_execution(self, key: str) -> Execution | None:
+        """Return the execution of a finished try, or None before it has arrived."""
         future = self._futures.pop(key, None)
         if future is None:
             return None
         if future.status == "cancelled":
             raise self._connection_lost()
-        with self._asking():
+        with self._convert_dask_errors():
             if future.status == "error":
-                return self._failed(key, future.exception(timeout=_FETCH_SECONDS))
+                return self._handle_error(key, future.exception(timeout=_FETCH_SECONDS))
             try:
                 data = future.result(timeout=_FETCH_SECONDS)
             except TimeoutError:
                 # Its worker has died between the last line and the delivery.
-                self._placement.again(key)
+                self._placement.requeue(key)
                 return None
-        return self._received(key, data)
+        return self._accept_execution(key, data)
 
-    def _received(self, key: str, data: bytes) -> Execution | None:
-        """Return an execution. That a worker has failed is believed when a second one has."""
+    def _accept_execution(self, key: str, data: bytes) -> Execution | None:
+        """Decode and return an execution. A worker's failure counts only after a second worker has failed, too."""
         try:
-            execution = unpacked(data)
+            execution = unpack_execution(data)
         except ValueError as error:
-            return self._given_up(self._placement.failed(key), str(error))
+            return self._give_up(self._placement.record_failure(key), str(error))
         if execution.failure:
-            return self._given_up(self._placement.failed(key), execution.failure, execution.notebook)
-        return None if self._placement.done(key) is None else execution
+            return self._give_up(self._placement.record_failure(key), execution.failure, execution.notebook)
+        return None if self._placement.finish(key) is None else execution
 
-    def _failed(self, key: str, error: BaseException) -> Execution | None:
+    def _handle_error(self, key: str, error: BaseException) -> Execution | None:
         address = self._placement.worker_of(key)
         killed = isinstance(error, KilledWorker)
         if address is not None and not killed:
             # The task itself raises nothing. A worker on which it cannot even begin would otherwise draw everything to itself.
-            self._judged[address] = False
+            self._fit_workers[address] = False
             log.warning("the worker %s is left out: %s: %s", address, type(error).__name__, error)
         why = (
             "were lost while they ran it" if killed else f"failed at it, the last with {type(error).__name__}: {error}"
         )
-        return self._given_up(self._placement.worker_lost(key), f"{LOSSES} workers of the cluster {why}")
+        return self._give_up(self._placement.record_lost_worker(key), f"{LOSSES} workers of the cluster {why}")
 
-    def _given_up(self, work: Work | None, why: str, notebook: str = "") -> Execution | None:
+    def _give_up(self, work: Work | None, why: str, notebook: str = "") -> Execution | None:
         return None if work is None else Execution(work.submission.student, notebook, 0.0, why)

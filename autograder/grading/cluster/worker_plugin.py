@@ -26,7 +26,7 @@ IDLE_SECONDS = 600.0
 
 
 class GradingPlugin(WorkerPlugin):  # type: ignore[misc]
-    """Holds one executor, and lets one submission at a time use it.
+    """A Dask worker plugin that holds one executor and runs one submission at a time.
 
     It is pickled by Dask on its way. All that it carries is ours: settings, the wheel's bytes, and the name of a class.
 
@@ -43,7 +43,7 @@ class GradingPlugin(WorkerPlugin):  # type: ignore[misc]
 
     @property
     def digest(self) -> str:
-        """A hash of all that decides a result besides the submission."""
+        """A hash of everything besides the submission that decides a result."""
         maker = f"{self._make_executor.__module__}.{getattr(self._make_executor, '__qualname__', '')}"
         parts = [asdict(replace(self._settings, scheduler=None, jobs=1)), self._hash, checks_hash(), maker]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -63,14 +63,14 @@ class GradingPlugin(WorkerPlugin):  # type: ignore[misc]
         self._executor = self._create_executor()
 
     def teardown(self, worker: Any) -> None:
-        """Close the executor; a submission that is being run comes to an end."""
+        """Close the executor; a running submission is ended."""
         self._over = True
         self._stop_timer()
         if self._executor is not None:
             self._executor.close()
 
     def grade(self, submission: Submission) -> Execution:
-        """Run a submission. Never raises for what the submission or the executor does."""
+        """Run a submission. Exceptions of the executor become failed executions."""
         with self._busy:
             self._stop_timer()
             try:
@@ -88,7 +88,7 @@ class GradingPlugin(WorkerPlugin):  # type: ignore[misc]
 
     def _start_timer(self) -> None:
         if not self._over:
-            self._timer = threading.Timer(IDLE_SECONDS, self._rest)
+            self._timer = threading.Timer(IDLE_SECONDS, self._close_idle_executor)
             self._timer.daemon = True
             self._timer.start()
 
@@ -97,7 +97,7 @@ class GradingPlugin(WorkerPlugin):  # type: ignore[misc]
             self._timer.cancel()
             self._timer = None
 
-    def _rest(self) -> None:
+    def _close_idle_executor(self) -> None:
         if self._busy.acquire(blocking=False):
             try:
                 if self._executor is not None:
@@ -108,7 +108,7 @@ class GradingPlugin(WorkerPlugin):  # type: ignore[misc]
 
 
 def grade(submission: bytes, plugin: str) -> bytes:
-    """The task: run a submission on the worker that this is called on.
+    """Run a submission on the Dask worker that executes this task.
 
     Args:
         submission: a submission, as JSON.
@@ -121,13 +121,13 @@ def grade(submission: bytes, plugin: str) -> bytes:
     return json.dumps(asdict(done)).encode()
 
 
-def packed(submission: Submission) -> bytes:
-    """Return a submission as it travels: as JSON, which runs no code when it is read."""
+def pack_submission(submission: Submission) -> bytes:
+    """Serialise a submission as JSON, which runs no code when it is parsed."""
     return json.dumps(asdict(submission)).encode()
 
 
-def unpacked(data: bytes) -> Execution:
-    """Return the execution that :func:`grade` described.
+def unpack_execution(data: bytes) -> Execution:
+    """Parse the JSON of an execution that :func:`grade` returned.
 
     Raises:
         ValueError: if it is none.

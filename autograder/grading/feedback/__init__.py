@@ -1,1 +1,1 @@
-"""Write feedback: one HTML page per submission."""
+"""Write one HTML feedback page per submission."""

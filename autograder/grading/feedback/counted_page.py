@@ -1,4 +1,4 @@
-"""Count a feedback page by the rules that ``course.toml`` gives for single exercises, so that its total is that of the report."""
+"""Apply the rules of ``course.toml`` for single exercises to a feedback page, so that its total matches the report."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from autograder.grading.feedback.page import Page, Part
 _DIGITS = 6
 
 
-def counted_page(page: Page, plan: CourseFile) -> Page:
-    """Return a page with the total that the rules give, and a note at each exercise that counts otherwise than the notebook says."""
+def apply_rules(page: Page, plan: CourseFile) -> Page:
+    """Return the page with the total that the rules give, and a note at each exercise that they change."""
     rules = plan.chapter(page.chapter).exercises
     if not rules:
         return page
@@ -27,19 +27,19 @@ def counted_page(page: Page, plan: CourseFile) -> Page:
         earned, worth = rule.counted(part.score, part.max_score)
         raw, best = raw + earned - part.score, best + worth - part.max_score
         pending = part.pending and rule.needs_answer
-        parts.append(replace(part, pending=pending, counts_as=_note(rule, earned, worth), counted=(earned, worth)))
+        parts.append(replace(part, pending=pending, counts_as=_rule_note(rule, earned, worth), counted=(earned, worth)))
     raw = round(raw, _DIGITS)
-    penalty = _penalty(page, before, raw, plan)
+    penalty = _penalty_under_rules(page, before, raw, plan)
     return replace(
         page,
         score=max(0.0, round(raw - penalty, _DIGITS)),
         max_score=round(best, _DIGITS),
         late_penalty=penalty,
-        parts=tuple(_linked_again(parts)),
+        parts=tuple(_relink_parts(parts)),
     )
 
 
-def _penalty(page: Page, before: float, raw: float, plan: CourseFile) -> float:
+def _penalty_under_rules(page: Page, before: float, raw: float, plan: CourseFile) -> float:
     if before:
         return round(page.late_penalty * raw / before, _DIGITS)
     due = plan.due(page.chapter, page.student)
@@ -47,7 +47,7 @@ def _penalty(page: Page, before: float, raw: float, plan: CourseFile) -> float:
     return plan.late_penalty(page.chapter, page.student, raw, handed_in)
 
 
-def _note(rule: ExerciseRule, earned: float, worth: float) -> str:
+def _rule_note(rule: ExerciseRule, earned: float, worth: float) -> str:
     if rule.count == "drop":
         return "This does not count in your course."
     if rule.count == "full":
@@ -57,7 +57,7 @@ def _note(rule: ExerciseRule, earned: float, worth: float) -> str:
     return f"In your course, this counts as {earned:g} of {worth:g} points."
 
 
-def _linked_again(parts: list[Part]) -> list[Part]:
-    """Return the parts; a part that follows from another part is linked to its new version."""
+def _relink_parts(parts: list[Part]) -> list[Part]:
+    """Return the parts with their ``follows`` links updated to the new versions of the parts."""
     by_anchor = {part.anchor: part for part in parts}
     return [replace(part, follows=by_anchor[part.follows.anchor]) if part.follows else part for part in parts]

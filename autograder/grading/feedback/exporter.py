@@ -1,4 +1,4 @@
-"""Export a graded notebook as a feedback page, through nbconvert."""
+"""Export a graded notebook as an HTML feedback page with nbconvert."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from sqlalchemy.orm import selectinload, undefer
 
 from autograder.course.gradebook.reader import existing_gradebook
 from autograder.grading.feedback.page import title_of
-from autograder.grading.feedback.page_html import made_page, page_process
-from autograder.grading.record.marks_journal import marked_ticks
+from autograder.grading.feedback.page_html import make_page, page_process
+from autograder.grading.record.marks_journal import cached_ticks
 from autograder.limited_process import LimitedProcess
 from autograder.site_address import site_address
 
 
 class LoadGrades(GetGrades):  # type: ignore[misc]
-    """Replaces nbgrader's GetGrades with two queries instead of two per cell, and marks answers that wait for manual grading."""
+    """Replaces nbgrader's GetGrades: it makes two queries per notebook, not two per cell, and marks waiting answers."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Write scores and comments to the cells, and the totals to the resources."""
         metadata = resources["nbgrader"]
-        with self.opened(metadata["db_url"]) as gradebook:
+        with self.open_page_gradebook(metadata["db_url"]) as gradebook:
             notebook = gradebook.find_submission_notebook(
                 metadata["notebook"], metadata["assignment"], metadata["student"]
             )
@@ -41,7 +41,7 @@ class LoadGrades(GetGrades):  # type: ignore[misc]
             comments = gradebook.db.scalars(
                 select(Comment).where(Comment.notebook_id == notebook.id).options(with_cells[1])
             )
-            marks = {cell.metadata["nbgrader"]["grade_id"]: cell.metadata["nbgrader"] for cell in _named(nb)}
+            marks = {cell.metadata["nbgrader"]["grade_id"]: cell.metadata["nbgrader"] for cell in _nbgrader_cells(nb)}
             for grade in grades:
                 if mark := marks.get(grade.cell.name):
                     mark["score"], mark["points"] = grade.score, grade.max_score
@@ -59,13 +59,13 @@ class LoadGrades(GetGrades):  # type: ignore[misc]
             metadata["seconds_late"] = submission.total_seconds_late
         return nb, resources
 
-    def opened(self, db_url: str) -> AbstractContextManager[Gradebook]:
-        """Return the gradebook, for one page."""
+    def open_page_gradebook(self, db_url: str) -> AbstractContextManager[Gradebook]:
+        """Return the gradebook as a context manager, for one page."""
         return existing_gradebook(db_url)
 
 
-def with_gradebook(gradebook: Gradebook) -> type[LoadGrades]:
-    """Return one preprocessor for many pages: opening a gradebook takes longer than all queries of a page."""
+def bind_gradebook(gradebook: Gradebook) -> type[LoadGrades]:
+    """Return a LoadGrades class that reuses an open gradebook, because opening one is slower than a page's queries."""
 
     @contextmanager
     def one_page() -> Iterator[Gradebook]:
@@ -74,18 +74,20 @@ def with_gradebook(gradebook: Gradebook) -> type[LoadGrades]:
         finally:
             gradebook.db.remove()  # what has changed by the next page is to be seen there
 
-    def opened(self: LoadGrades, db_url: str) -> AbstractContextManager[Gradebook]:
+    def open_page_gradebook(self: LoadGrades, db_url: str) -> AbstractContextManager[Gradebook]:
         return one_page()
 
-    return type(LoadGrades.__name__, (LoadGrades,), {"opened": opened, "__module__": __name__})
+    return type(
+        LoadGrades.__name__, (LoadGrades,), {"open_page_gradebook": open_page_gradebook, "__module__": __name__}
+    )
 
 
-def _named(notebook: Any) -> list[Any]:
+def _nbgrader_cells(notebook: Any) -> list[Any]:
     return [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id")]
 
 
 class FeedbackExporter(Exporter):  # type: ignore[misc]
-    """Makes a feedback page of a graded notebook. It needs no network, no script and no other file."""
+    """Exports a graded notebook as a feedback page that needs no network, script or other file."""
 
     output_mimetype = "text/html"
     process: LimitedProcess | None = None
@@ -96,7 +98,7 @@ class FeedbackExporter(Exporter):  # type: ignore[misc]
         return ".html"
 
     def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> tuple[str, Any]:
-        """Return the page of a graded notebook."""
+        """Return a graded notebook's feedback page and the resources."""
         graded, resources = super().from_notebook_node(nb, resources, **kw)
         metadata = resources["nbgrader"]
         self.process = self.process or page_process()
@@ -105,27 +107,27 @@ class FeedbackExporter(Exporter):  # type: ignore[misc]
         root = str(course.root) if course is not None else ""
         _load_ticks(graded, root, metadata)
         details = metadata | {"title": self._released_title(metadata["assignment"])}
-        page, self.plain_because = made_page(self.process, graded, details, site_address(), root)
+        page, self.plain_because = make_page(self.process, graded, details, site_address(), root)
         if self.plain_because:
             self.log.warning("The page of %s shows plain text: %s", metadata["student"], self.plain_because)
         return page, resources
 
     def _released_title(self, chapter: str) -> str:
-        """Return the title of the chapter as it was released: a file that could not be read does not tell it."""
+        """Return the chapter's title in the release; a submission that could not be read has none."""
         coursedir = getattr(self.parent, "coursedir", None)
         if coursedir is None:
             return ""
         folder = coursedir.format_path(coursedir.release_directory, ".", chapter)
-        return _title(Path(folder) / f"{chapter}.ipynb")
+        return _read_title(Path(folder) / f"{chapter}.ipynb")
 
 
-def with_process(process: LimitedProcess) -> type[FeedbackExporter]:
-    """Return the same exporter for many pages: to start a process takes longer than to make a page."""
+def bind_process(process: LimitedProcess) -> type[FeedbackExporter]:
+    """Return a FeedbackExporter class that reuses a process, because starting one is slower than making a page."""
     return type(FeedbackExporter.__name__, (FeedbackExporter,), {"process": process, "__module__": __name__})
 
 
 def _mark_answers(notebook: Any) -> None:
-    """Note in each written answer whether the student has changed it."""
+    """Store in each written answer's metadata whether the student has changed it."""
     for cell in notebook.cells:
         if is_grade(cell) and is_solution(cell):
             mark = cell.metadata.nbgrader
@@ -133,13 +135,16 @@ def _mark_answers(notebook: Any) -> None:
 
 
 def _load_ticks(notebook: Any, root: str, metadata: Any) -> None:
-    """Note in each written answer the rubric with which its points were given; the student's own notebook must not say so.
+    """Store the rubric that explains its points in each written answer's metadata, or an empty one.
+
+    This replaces any rubric that the student wrote there. Marks belong to the student who handed in, also on the page
+    of another member of the group.
 
     Marks belong to the student who handed in, also on the page of another member of the group.
     """
     student = metadata.get("handed_in_by") or metadata["student"]
-    by_answer = marked_ticks(Path(root), metadata["assignment"]) if root else {}
-    for cell in _named(notebook):
+    by_answer = cached_ticks(Path(root), metadata["assignment"]) if root else {}
+    for cell in _nbgrader_cells(notebook):
         mark = cell.metadata.nbgrader
         ticks = by_answer.get((mark["grade_id"], student))
         explains = ticks is not None and not mark.get("pending") and ticks.belong_to(mark.get("given_points"))
@@ -147,7 +152,7 @@ def _load_ticks(notebook: Any, root: str, metadata: Any) -> None:
 
 
 @lru_cache(maxsize=64)
-def _title(path: Path) -> str:
+def _read_title(path: Path) -> str:
     if not path.is_file():
         return ""
     return title_of(nbformat.read(path, as_version=4))

@@ -1,4 +1,4 @@
-"""Find exercises that failed only because another exercise, which they call, is wrong.
+"""Find exercises that failed only because they call another exercise that is wrong.
 
 Three conditions must hold: the student's code calls the other exercise, the other exercise is wrong, and every failed row has the same
 known mistake or the same error as the other exercise. Equal values or a call alone are not sufficient.
@@ -23,15 +23,15 @@ _LONGEST_LINE, _LONGEST_SOURCE = 400, 200_000
 
 @dataclass(frozen=True)
 class Outcome:
-    """One exercise of a submission."""
+    """The outcome of one exercise of a submission."""
 
     name: str  # the exercise
     source: str  # the student's code for it
     verdict: Verdict | None  # its verdict; None for an exercise without a verdict
 
 
-def follow_ups(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """Return, by exercise, the one from which its failure follows; where that follows from a third, the third.
+def find_causes(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """Map each failed exercise to the earlier exercise that caused its failure, following chains to the first cause.
 
     Args:
         outcomes: the exercises in the notebook's order; one can only follow from an earlier one.
@@ -44,32 +44,32 @@ def follow_ups(outcomes: Sequence[Outcome]) -> dict[str, str]:
         verdict = outcome.verdict
         if verdict is None or verdict.passed:
             continue
-        if cause := _cause(outcome, verdict, wrong):
+        if cause := _find_cause(outcome, verdict, wrong):
             causes[outcome.name] = causes.get(cause, cause)
         wrong[outcome.name] = verdict
     return causes
 
 
-def _cause(outcome: Outcome, verdict: Verdict, wrong: Mapping[str, Verdict]) -> str:
-    """Return the first wrong exercise that the code calls and whose failures explain all failures here; empty if no exercise does."""
-    failures = _failures(verdict)
+def _find_cause(outcome: Outcome, verdict: Verdict, wrong: Mapping[str, Verdict]) -> str:
+    """Return the first wrong exercise that the code calls and that explains all failures here; empty if none does."""
+    failures = _failure_keys(verdict)
     # A stub's own error is the same in every exercise that nobody has written.
     if not failures or _STUB in outcome.source:
         return ""
-    called = _called(outcome.source)
-    return next((name for name in wrong if name in called and failures <= _failures(wrong[name])), "")
+    called = _called_names(outcome.source)
+    return next((name for name in wrong if name in called and failures <= _failure_keys(wrong[name])), "")
 
 
-def _failures(verdict: Verdict) -> set[str]:
-    """Return what each missed row says: its known mistake, its error, or something that equals nothing else."""
-    return {_failure(finding, verdict.exercise) for finding in verdict.findings if _counts(finding)}
+def _failure_keys(verdict: Verdict) -> set[str]:
+    """Return a comparable key for each failed row: its known mistake, its error, or a key unique to the row."""
+    return {_failure_key(finding, verdict.exercise) for finding in verdict.findings if _is_judged_failure(finding)}
 
 
-def _counts(finding: Finding) -> bool:
+def _is_judged_failure(finding: Finding) -> bool:
     return not finding.passed and finding.message != NOT_JUDGED
 
 
-def _failure(finding: Finding, exercise: str) -> str:
+def _failure_key(finding: Finding, exercise: str) -> str:
     if finding.diagnosis is not None:
         return f"mistake {finding.diagnosis.name}"
     # "Not written yet" is what NotImplementedError reads as, and a caller passes it on as it does any other error.
@@ -78,8 +78,8 @@ def _failure(finding: Finding, exercise: str) -> str:
     return f"row {finding.aspect} of {exercise}"
 
 
-def _called(source: str) -> set[str]:
-    """Return the names that a piece of code calls; code that cannot be read calls none.
+def _called_names(source: str) -> set[str]:
+    """Return the names that the code calls; empty for code that cannot be tokenized.
 
     Tokens, not a syntax tree: hostile text could overflow a parser's stack.
     """

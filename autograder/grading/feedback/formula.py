@@ -39,8 +39,8 @@ _SYNONYMS = re.compile(r"\\(begin|end)\{aligned\}")
 
 
 @lru_cache(maxsize=4096)
-def formula(tex: str, *, display: bool = False) -> str:
-    """Return a formula as HTML.
+def formula_html(tex: str, *, display: bool = False) -> str:
+    """Convert a TeX formula to HTML.
 
     Args:
         tex: the formula, without dollar signs.
@@ -51,26 +51,26 @@ def formula(tex: str, *, display: bool = False) -> str:
     """
     plain = " ".join(tex.split())
     try:
-        shown = _converted(plain, "block" if display else "inline")
+        shown = _to_mathml(plain, "block" if display else "inline")
     except Exception:  # the converter says no in many ways, and all of them mean the same
         shown = f'<code class="tex">{html.escape(plain)}</code>'
     return f'<div class="formula">{shown}</div>' if display else shown
 
 
-def _converted(tex: str, display: str) -> str:
+def _to_mathml(tex: str, display: str) -> str:
     if len(tex) > _LONGEST:
         raise ValueError("the formula is too long")
     root = convert_to_element(_SYNONYMS.sub(r"\\\1{align*}", tex))
     parts: list[str] = []
-    _write(root, parts)
+    _write_element(root, parts)
     inner = "".join(parts).removeprefix("<math>").removesuffix("</math>")
     if len(inner) > _LONGEST_MATHML:
         raise ValueError("the formula becomes too long")
     return f'<math display="{display}">{inner}</math>'
 
 
-def _write(element: Element, parts: list[str]) -> None:
-    """Append an element as markup to ``parts``: an allowed tag with its contents, any other tag as its bare contents."""
+def _write_element(element: Element, parts: list[str]) -> None:
+    """Append an element's markup to ``parts``: an allowed tag with its contents, or only another tag's contents."""
     text = html.unescape(element.text or "")
     if "\\" in text:
         raise ValueError("a command is not known")
@@ -84,6 +84,6 @@ def _write(element: Element, parts: list[str]) -> None:
         parts.append(f"<{element.tag}{''.join(marks)}>")
     parts.append(html.escape(text))
     for child in element:
-        _write(child, parts)
+        _write_element(child, parts)
     if allowed:
         parts.append(f"</{element.tag}>")

@@ -29,7 +29,7 @@ from pygments import highlight  # type: ignore[import-untyped]
 from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
 
-from autograder.grading.feedback.formula import formula
+from autograder.grading.feedback.formula import formula_html
 from autograder.intake.notebook.images import PixelLimit, safe_images
 
 _LONGEST, _MOST_FORMULAS = 20_000, 400
@@ -43,7 +43,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 class _Renderer(IPythonRenderer):  # type: ignore[misc]
-    """Escapes unknown markup, renders formulas, and lowers headings below the page's headings."""
+    """Renders Markdown: escapes unknown markup, renders formulas, and lowers headings below the page's own."""
 
     def __init__(self, pictures: Mapping[str, Mapping[str, str]]) -> None:
         super().__init__(escape=True, allow_harmful_protocols=False, exclude_anchor_links=True)
@@ -54,7 +54,7 @@ class _Renderer(IPythonRenderer):  # type: ignore[misc]
     def block_code(self, code: str, info: str | None = None) -> str:
         # nbconvert's own takes any lexer that the text names; some of them take exponential time.
         language = (info or "").strip().partition(" ")[0].casefold()
-        return python(code) if language in _PYTHON else f"<pre><code>{html.escape(code)}</code></pre>\n"
+        return python_html(code) if language in _PYTHON else f"<pre><code>{html.escape(code)}</code></pre>\n"
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
         return f"<h{min(level + 2, 6)}>{text}</h{min(level + 2, 6)}>\n"
@@ -69,7 +69,7 @@ class _Renderer(IPythonRenderer):  # type: ignore[misc]
         return self._formula(rf"\begin{{{name}}}{body}\end{{{name}}}", display=True)
 
     def _formula(self, tex: str, *, display: bool = False) -> str:
-        shown = formula(tex, display=display)
+        shown = formula_html(tex, display=display)
         self._left -= len(shown)
         return shown if self._left >= 0 else f"<code>{html.escape(tex)}</code>"
 
@@ -94,7 +94,7 @@ class _Renderer(IPythonRenderer):  # type: ignore[misc]
 
 
 class NotebookTexts:
-    """Renders the texts of one notebook on one page; its limits count for all of them together.
+    """Renders all texts of one notebook for one page, with shared limits.
 
     Args:
         plain: whether every text is shown as it was written, without any parser.
@@ -108,33 +108,33 @@ class NotebookTexts:
 
     @property
     def plain(self) -> bool:
-        """Whether texts are shown as they were written: all of them, or those beyond the limit."""
+        """Whether texts are shown unrendered: all of them, or those beyond the limit."""
         return self._plain or self._left <= 0
 
     def markdown(self, text: str, attachments: Any = None) -> str:
-        """Return a Markdown text as HTML, with the images among a cell's attachments where the text has them."""
+        """Render Markdown as HTML, with the images among a cell's attachments that the text embeds."""
         if self.plain:
             return plain_html(text)
         pictures = safe_images(attachments, self.pixels)
         if not pictures:
-            return self.counted(_remembered(text))
-        shown = _rendered(text, pictures)
+            return self.count_html(_render_cached(text))
+        shown = _render(text, pictures)
         # Pictures have limits of their own.
         self._left += sum(len(data) for forms in pictures.values() for data in forms.values() if data in shown)
-        return self.counted(shown)
+        return self.count_html(shown)
 
     def python(self, code: str) -> str:
-        """Return Python code as HTML."""
-        return plain_html(code) if self.plain else self.counted(python(code))
+        """Highlight Python code as HTML."""
+        return plain_html(code) if self.plain else self.count_html(python_html(code))
 
-    def counted(self, shown: str) -> str:
-        """Return HTML that a caller has made of a text, and count it."""
+    def count_html(self, shown: str) -> str:
+        """Subtract a piece of HTML from the page's limit, and return it."""
         self._left -= len(shown)
         return shown
 
 
 def markdown(text: str, attachments: Any = None) -> str:
-    """Return a Markdown text as HTML: formulas drawn, headings lowered, tags and addresses disarmed.
+    """Render Markdown as HTML: formulas as MathML, headings lowered, tags escaped and link addresses removed.
 
     A text that no answer needs, very long or with very many formulas, is shown as it was written.
 
@@ -145,21 +145,21 @@ def markdown(text: str, attachments: Any = None) -> str:
 
 
 def markdown_answer(text: str, attachments: Any = None, *, plain: bool = False) -> str:
-    """Return one student's answer as HTML; see :class:`NotebookTexts`."""
+    """Render one student's answer as HTML; see :class:`NotebookTexts`."""
     return NotebookTexts(plain=plain).markdown(text, attachments)
 
 
 def plain_html(text: str) -> str:
-    """Return a text as HTML that shows it as it was written."""
+    """Return a text as unrendered HTML in a ``<pre>`` element."""
     return f"<pre>{html.escape(text)}</pre>"
 
 
 @lru_cache(maxsize=1024)
-def _remembered(text: str) -> str:
-    return _rendered(text, {})
+def _render_cached(text: str) -> str:
+    return _render(text, {})
 
 
-def _rendered(text: str, pictures: Mapping[str, Mapping[str, str]]) -> str:
+def _render(text: str, pictures: Mapping[str, Mapping[str, str]]) -> str:
     if len(text) > _LONGEST or text.count("\\begin") + text.count("$") > _MOST_FORMULAS:
         return plain_html(text)
     rendered: str = MarkdownWithMath(renderer=_Renderer(pictures)).render(text)
@@ -167,31 +167,31 @@ def _rendered(text: str, pictures: Mapping[str, Mapping[str, str]]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def python(code: str) -> str:
-    """Return Python code as HTML, its words marked with Pygments' short class names."""
+def python_html(code: str) -> str:
+    """Highlight Python code as HTML with Pygments' short class names."""
     marked: str = highlight(
         code.rstrip() + "\n", PythonLexer(stripnl=False), HtmlFormatter(cssclass="code highlight", wrapcode=True)
     )
     return marked
 
 
-def in_code(text: str) -> Markup:
-    """Return a sentence as HTML, what it has between backticks as code and everything else as it is."""
+def sentence_html(text: str) -> Markup:
+    """Return a sentence as HTML, with text between backticks as code and everything else escaped."""
     return Markup(_TICKS.sub(r"<code>\1</code>", html.escape(text)))
 
 
 def points_text(points: float) -> str:
-    """Return points as people write them: at most two decimals, and none that are zero."""
+    """Format points with at most two decimals, without trailing zeros."""
     return f"{round(points, 2):.8g}"
 
 
 def duration_text(seconds: float) -> str:
-    """Return a duration in the largest two units that it has: days, hours and minutes; a begun minute counts."""
+    """Format a duration in its two largest units among days, hours and minutes, rounded up to a minute."""
     minutes = math.ceil(seconds / 60)
     parts = (minutes // 1440, "day"), (minutes // 60 % 24, "hour"), (minutes % 60, "minute")
     return " ".join([f"{number} {unit}{'s' * (number != 1)}" for number, unit in parts if number][:2]) or "0 minutes"
 
 
-def without_colours(text: str) -> str:
-    """Return a text from a terminal without its colours; to be escaped where it is shown."""
+def strip_colours(text: str) -> str:
+    """Remove ANSI colour codes from a terminal's text; the result is not escaped."""
     return _ANSI.sub("", text)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder.checking.verdict import VERDICT_MIME, Diagnosis, Verdict
-from autograder.grading.feedback.follow_ups import Outcome, follow_ups
-from autograder.grading.feedback.markup import NotebookTexts, markdown, without_colours
-from autograder.intake.notebook.problem import FOR_LECTURERS, Problem, problems_of, shortened
+from autograder.grading.feedback.follow_ups import Outcome, find_causes
+from autograder.grading.feedback.markup import NotebookTexts, markdown, strip_colours
+from autograder.intake.notebook.problem import FOR_LECTURERS, Problem, problems_of, shorten
 
 # One line; the spaces and signs at its end are taken off by hand, for an expression for that takes time without bound.
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)$", re.MULTILINE)
@@ -24,7 +24,7 @@ _OURS = ("NotGradable", "Timeout", "OutputFlood", "KernelDied", "TimeUsedUp", "N
 
 @dataclass(frozen=True)
 class RubricPart:
-    """An item of a rubric on the page: its HTML, what it is worth, and how much of it the answer has: 0, 0.5 or 1."""
+    """A rubric item on the page: its HTML, its points, and the answer's share of it: 0, 0.5 or 1."""
 
     html: str
     points: float
@@ -33,7 +33,7 @@ class RubricPart:
 
 @dataclass(frozen=True)
 class Part:
-    """An exercise or a question on the page."""
+    """An exercise or question on the feedback page."""
 
     anchor: str  # id of its section
     kind: str  # ``"exercise"`` or ``"question"``
@@ -59,7 +59,7 @@ class Part:
 
     @property
     def ticked(self) -> tuple[RubricPart, ...]:
-        """The items of the rubric that the answer has, wholly or half."""
+        """The rubric items that the answer has, wholly or half."""
         return tuple(item for item in self.rubric if item.share)
 
     @property
@@ -69,19 +69,19 @@ class Part:
 
     @property
     def share(self) -> float:
-        """Points earned, in per cent."""
+        """The earned points in per cent."""
         return 100 * self.score / self.max_score if self.max_score else 100.0
 
     @property
     def state(self) -> str:
-        """One word for the colour of the part."""
+        """The part's state as one word, which selects its colour."""
         if self.pending:
             return "pending"
         return "full" if self.score >= self.max_score else ("some" if self.score > 0 else "none")
 
     @property
     def summary(self) -> str:
-        """The short summary in the header of the page."""
+        """The part's short summary in the page's header."""
         if self.pending:
             return "not read yet"
         if self.kind == "question":
@@ -100,12 +100,12 @@ class Part:
         return self.one_message or "missed: " + ", ".join(missed)
 
     def rows_in(self, state: str) -> int:
-        """Return how many rows of the verdict have a state, such as ``"passed"``, as their marks show it."""
+        """Return the number of the verdict's rows in a state, such as ``"passed"``."""
         return sum(finding.state == state for finding in self.verdict.findings) if self.verdict else 0
 
     @property
     def one_message(self) -> str:
-        """The common observation if all tests failed with the same one."""
+        """The common message if all rows failed with the same one; otherwise empty."""
         findings = self.verdict.findings if self.verdict else ()
         messages = {finding.message for finding in findings}
         return messages.pop() if len(messages) == 1 and not any(finding.passed for finding in findings) else ""
@@ -113,7 +113,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Page:
-    """A feedback page."""
+    """A student's feedback page."""
 
     chapter: str
     title: str  # its heading
@@ -131,12 +131,12 @@ class Page:
 
     @property
     def refused(self) -> Problem | None:
-        """Why the submission could not be graded, if it could not."""
+        """The problem because of which the submission could not be graded; None if it could."""
         return next((problem for problem in self.problems if problem.fatal), None)
 
     @property
     def pending(self) -> int:
-        """The number of answers that wait for grading."""
+        """The number of answers that wait for manual grading."""
         return sum(part.pending for part in self.parts)
 
     @property
@@ -153,22 +153,22 @@ class Page:
 
     @property
     def _waiting(self) -> list[tuple[float, float]]:
-        """Earned and maximum points of the answers that wait for grading."""
+        """Earned and maximum points of the answers that wait for manual grading."""
         return [part.counted or (part.score, part.max_score) for part in self.parts if part.pending]
 
     @property
     def exercises(self) -> tuple[Part, ...]:
-        """The exercises."""
+        """The parts that are exercises."""
         return tuple(part for part in self.parts if part.kind == "exercise")
 
     @property
     def questions(self) -> tuple[Part, ...]:
-        """The questions."""
+        """The parts that are questions."""
         return tuple(part for part in self.parts if part.kind == "question")
 
     @property
     def reading(self) -> tuple[tuple[Diagnosis, Part], ...]:
-        """What to read again: each section once, with the first exercise that leads to it; what follows from another leads nowhere."""
+        """The sections to read again, each with the first exercise that leads to it; follow-up failures are skipped."""
         by_section: dict[str, tuple[Diagnosis, Part]] = {}
         for part in self.parts:
             for diagnosis in part.verdict.diagnoses if part.verdict and part.follows is None else ():
@@ -177,7 +177,7 @@ class Page:
 
 
 def feedback_page(notebook: Any, resources: Any, *, plain: bool = False) -> Page:
-    """Return the feedback page of a graded notebook. Students' texts may take long: see ``page_html.py``.
+    """Build the feedback page of a graded notebook. Rendering students' texts may be slow: see ``page_html.py``.
 
     Args:
         notebook: the graded notebook, with scores and comments from the gradebook in its cells.
@@ -193,7 +193,7 @@ def feedback_page(notebook: Any, resources: Any, *, plain: bool = False) -> Page
         score=float(resources["score"]),
         max_score=float(resources["max_score"]),
         late_penalty=float(resources["late_penalty"] or 0),
-        parts=_linked(tuple(_parts(notebook, NotebookTexts(plain=plain))), notebook, plain=plain),
+        parts=_link_follow_ups(tuple(_read_parts(notebook, NotebookTexts(plain=plain))), notebook, plain=plain),
         problems=tuple(problem for problem in problems_of(notebook) if problem.kind not in FOR_LECTURERS),
         seconds_late=float(resources.get("seconds_late") or 0),
         plain=plain,
@@ -201,17 +201,19 @@ def feedback_page(notebook: Any, resources: Any, *, plain: bool = False) -> Page
 
 
 def title_of(notebook: Any) -> str:
-    """Return a notebook's first heading of the first level, or nothing."""
+    """Return a notebook's first level-one heading; empty without one."""
     texts = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    return next((_bare(match[1]) for text in texts if (match := _TITLE.search(_outside_code(text)))), "")
+    return next(
+        (_strip_heading_markup(match[1]) for text in texts if (match := _TITLE.search(_blank_out_code(text)))), ""
+    )
 
 
-def _bare(heading: str) -> str:
+def _strip_heading_markup(heading: str) -> str:
     heading = heading[:_LONGEST_HEADING].rstrip().rstrip("#").rstrip()
     return re.sub(r"[`*]|\{#[^{}]*\}", "", heading).strip()
 
 
-def _parts(notebook: Any, texts: NotebookTexts) -> Iterator[Part]:
+def _read_parts(notebook: Any, texts: NotebookTexts) -> Iterator[Part]:
     title, prompt = "", ""
     causes = {problem.where: f"{problem.what} {problem.do}".strip() for problem in problems_of(notebook)}
     stubs: dict[str, tuple[Any, str]] = {}
@@ -219,21 +221,21 @@ def _parts(notebook: Any, texts: NotebookTexts) -> Iterator[Part]:
         mark = cell.metadata.get("nbgrader", {})
         name = mark.get("grade_id", "")
         if mark.get("task") or (mark.get("grade") and mark.get("solution")):
-            yield _question(cell, title, prompt, texts)
+            yield _question_part(cell, title, prompt, texts)
         elif mark.get("grade"):
             exercise = name.removeprefix("test_")
             stub, heading = stubs.get(exercise, (None, title))
-            yield _exercise(cell, exercise, stub, heading, causes.get(exercise, ""), texts)
+            yield _exercise_part(cell, exercise, stub, heading, causes.get(exercise, ""), texts)
         elif cell.cell_type == "code" and mark.get("solution"):
             stubs[name] = (cell, title)
         elif cell.cell_type == "markdown":
-            headings = _HEADING.findall(_outside_code(cell.source))
-            title = _bare(headings[-1]) if headings else title
+            headings = _HEADING.findall(_blank_out_code(cell.source))
+            title = _strip_heading_markup(headings[-1]) if headings else title
             prompt = cell.source
 
 
-def _linked(parts: tuple[Part, ...], notebook: Any, *, plain: bool) -> tuple[Part, ...]:
-    """Return the parts. A failure that follows from another exercise's links to it, except on a plain page."""
+def _link_follow_ups(parts: tuple[Part, ...], notebook: Any, *, plain: bool) -> tuple[Part, ...]:
+    """Link each part whose failure follows from another exercise to it, except on a plain page."""
     if plain:
         return parts
     sources = {
@@ -242,13 +244,13 @@ def _linked(parts: tuple[Part, ...], notebook: Any, *, plain: bool) -> tuple[Par
         if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution")
     }
     exercises = {part.name: part for part in parts if part.kind == "exercise"}
-    causes = follow_ups([Outcome(name, sources.get(name, ""), part.verdict) for name, part in exercises.items()])
+    causes = find_causes([Outcome(name, sources.get(name, ""), part.verdict) for name, part in exercises.items()])
     return tuple(replace(part, follows=exercises[causes[part.name]]) if part.name in causes else part for part in parts)
 
 
-def _exercise(cell: Any, name: str, stub: Any, title: str, cause: str, texts: NotebookTexts) -> Part:
+def _exercise_part(cell: Any, name: str, stub: Any, title: str, cause: str, texts: NotebookTexts) -> Part:
     mark = cell.metadata.nbgrader
-    verdict, error = _outcome(cell)
+    verdict, error = _read_outcome(cell)
     # That a name is not defined says less than why: its cell failed, or defines another one.
     error = f"{error.rstrip('.')}. {cause}" if error and cause else error
     return Part(
@@ -261,13 +263,13 @@ def _exercise(cell: Any, name: str, stub: Any, title: str, cause: str, texts: No
         pending=bool(mark.get("pending")),
         verdict=verdict,
         error=error,
-        comment=_comment(stub) if stub is not None else "",
+        comment=_comment_html(stub) if stub is not None else "",
         work=texts.python(stub.source) if stub is not None else "",
         check_score=float(mark.get("auto_score") or 0) if mark.get("by_hand") else None,
     )
 
 
-def _question(cell: Any, title: str, prompt: str, texts: NotebookTexts) -> Part:
+def _question_part(cell: Any, title: str, prompt: str, texts: NotebookTexts) -> Part:
     mark = cell.metadata.nbgrader
     items = mark.get("rubric") or ()
     by_hand = float(mark.get("given_points") or 0)
@@ -280,27 +282,27 @@ def _question(cell: Any, title: str, prompt: str, texts: NotebookTexts) -> Part:
         max_score=float(mark["points"]),
         pending=bool(mark.get("pending")),
         answered=bool(mark.get("task")) or mark.get("answered", True),
-        comment=_comment(cell),
+        comment=_comment_html(cell),
         rubric=tuple(RubricPart(markdown(item["text"]), item["points"], item["share"]) for item in items),
         given_points=None if not items or abs(total - by_hand) < 1e-6 else by_hand,
-        prompt=texts.markdown(_without_heading(prompt)),
+        prompt=texts.markdown(_remove_heading(prompt)),
         work=texts.markdown(cell.source, cell.get("attachments"))
         if cell.cell_type == "markdown"
         else texts.python(cell.source),
     )
 
 
-def _without_heading(text: str) -> str:
-    heading = _HEADING.search(_outside_code(text))
+def _remove_heading(text: str) -> str:
+    heading = _HEADING.search(_blank_out_code(text))
     return text if heading is None else f"{text[: heading.start()]}{text[heading.end() :]}".strip()
 
 
-def _outside_code(text: str) -> str:
-    """Return a text with blanks in the place of its blocks of code, in which a line with # is a comment."""
+def _blank_out_code(text: str) -> str:
+    """Replace the characters in fenced code blocks by blanks, because # begins a comment there."""
     return _FENCED.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
 
 
-def _comment(cell: Any) -> str:
+def _comment_html(cell: Any) -> str:
     comment = cell.metadata.nbgrader.get("comment")
     return markdown(comment) if comment and comment != "No response." else ""
 
@@ -310,23 +312,23 @@ def _redact_numbers(text: str) -> str:
     return _NUMBER.sub("…", text) if text.casefold().startswith("it raised") else text
 
 
-def _tellable(verdict: Verdict) -> Verdict:
+def _redact_verdict(verdict: Verdict) -> Verdict:
     # An example has numbers of the student's answer, and with them a function could bring home what another question asked.
     findings = (replace(finding, message=_redact_numbers(finding.message), example="") for finding in verdict.findings)
     return replace(verdict, findings=tuple(findings))
 
 
-def _outcome(cell: Any) -> tuple[Verdict | None, str]:
-    """Return the verdict or the error, without the cell's output, which could show inputs of hidden tests."""
+def _read_outcome(cell: Any) -> tuple[Verdict | None, str]:
+    """Return a cell's verdict or error, without its other output, which could show inputs of hidden tests."""
     for output in cell.outputs if cell.cell_type == "code" else ():
         if output.output_type == "error":
-            text = without_colours(output.evalue).strip()
-            return None, shortened(text, 500) if output.ename in _OURS else _redact_numbers(
+            text = strip_colours(output.evalue).strip()
+            return None, shorten(text, 500) if output.ename in _OURS else _redact_numbers(
                 f"It raised {output.ename}: {text}"[:300]
             )
         if output.output_type == "execute_result" and VERDICT_MIME in output.data:
             try:
-                return _tellable(Verdict.from_dict(output.data[VERDICT_MIME])), ""
+                return _redact_verdict(Verdict.from_dict(output.data[VERDICT_MIME])), ""
             except (KeyError, TypeError):
                 return None, "The verdict could not be read."
     return None, ""

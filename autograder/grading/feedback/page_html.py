@@ -1,4 +1,4 @@
-"""Make a feedback page's HTML of a graded notebook, in a process with a limit: the page holds text that students choose."""
+"""Render a graded notebook's feedback page in a process with a time limit, because it contains students' text."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from nbformat.notebooknode import from_dict
 from autograder.checking.verdict import section_address
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
-from autograder.grading.feedback.counted_page import counted_page
-from autograder.grading.feedback.markup import duration_text, in_code, points_text
+from autograder.grading.feedback.counted_page import apply_rules
+from autograder.grading.feedback.markup import duration_text, points_text, sentence_html
 from autograder.grading.feedback.page import feedback_page
 from autograder.intake.roster import Student, read_roster
 from autograder.limited_process import FailedCallError, LimitedProcess
@@ -25,22 +25,22 @@ TEMPLATES = Path(__file__).parent / "templates"
 PAGE_SECONDS = 4.0
 
 
-class MadePage(NamedTuple):
-    """A page's HTML; and, if it shows text as it was written, why."""
+class RenderedPage(NamedTuple):
+    """A page's HTML, and the reason why its texts are shown unrendered, if they are."""
 
     html: str
     plain_because: str = ""
 
 
 def page_process() -> LimitedProcess:
-    """Return a process that makes feedback pages."""
+    """Return a limited process that renders feedback pages."""
     return LimitedProcess(__name__)
 
 
-def made_page(
+def make_page(
     process: LimitedProcess, notebook: Any, resources: Mapping[str, Any], site: str, course: str = ""
-) -> MadePage:
-    """Return the feedback page of a graded notebook. If rendering exceeds the limit, the student's texts are shown unrendered.
+) -> RenderedPage:
+    """Render a graded notebook's feedback page; beyond the time limit, the student's texts stay unrendered.
 
     Args:
         process: renders the page.
@@ -54,18 +54,18 @@ def made_page(
     """
     arguments = notebook, dict(resources), site, course
     try:
-        return MadePage(process.call(page_html, *arguments, seconds=PAGE_SECONDS))
+        return RenderedPage(process.call(page_html, *arguments, seconds=PAGE_SECONDS))
     except FailedCallError as error:
-        return MadePage(process.call(page_html, *arguments, seconds=PAGE_SECONDS, plain=True), str(error))
+        return RenderedPage(process.call(page_html, *arguments, seconds=PAGE_SECONDS, plain=True), str(error))
 
 
 def page_html(
     notebook: Mapping[str, Any], resources: Mapping[str, Any], site: str, course: str = "", *, plain: bool = False
 ) -> str:
-    """Return a page's HTML; see :func:`made_page`."""
+    """Render the HTML of a page; see :func:`make_page`."""
     page = feedback_page(from_dict(notebook), resources, plain=plain)
     if course:
-        page = counted_page(page, read_course_file(Path(course)))
+        page = apply_rules(page, read_course_file(Path(course)))
         student = read_roster(Course(Path(course))).get(page.student, Student(page.student))
         if page.chapter in student.decided:
             points, reason = student.decided[page.chapter]
@@ -82,16 +82,16 @@ def _template() -> Any:
 
 
 def html_environment(loader: BaseLoader) -> Environment:
-    """Return an environment for pages of HTML: values are escaped, and a missing one is an error."""
+    """Return a Jinja environment for HTML pages: values are escaped, and an undefined one is an error."""
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"in_code": in_code, "points": points_text, "duration": duration_text}
+    environment.filters |= {"in_code": sentence_html, "points": points_text, "duration": duration_text}
     return environment
 
 
-def printed_environment(package: str, stylesheet: str) -> Environment:
-    """Return an environment for pages to print, whose templates extend ``printed.html``.
+def printable_environment(package: str, stylesheet: str) -> Environment:
+    """Return a Jinja environment for printable pages, whose templates extend ``printed.html``.
 
     Args:
         package: the package that has the templates.

@@ -35,13 +35,13 @@ from autograder.atomic_files import write_atomically
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.grading.feedback.exporter import FeedbackExporter, LoadGrades
-from autograder.grading.record.marks_journal import marked_ticks
+from autograder.grading.record.marks_journal import cached_ticks
 from autograder.intake.roster import read_roster
 from autograder.site_address import site_address
 
 
 class PageStamps:
-    """The stamps of a chapter's pages.
+    """The stamps of a chapter's feedback pages.
 
     Args:
         course: the course.
@@ -56,9 +56,9 @@ class PageStamps:
         feedback = config.GenerateFeedback
         # Of what somebody else's code makes a page nobody knows.
         self._ours = feedback.preprocessors == [LoadGrades] and feedback.exporter_class is FeedbackExporter
-        self._marks = _marks(gradebook, chapter) if self._ours else {}
+        self._marks = _hash_marks(gradebook, chapter) if self._ours else {}
         self._ticks: dict[str, list[str]] = defaultdict(list)
-        for (question, student), ticks in sorted(marked_ticks(course.root, chapter).items()):
+        for (question, student), ticks in sorted(cached_ticks(course.root, chapter).items()):
             self._ticks[student].append(repr((question, ticks)))
         released = course.folder("release", chapter=chapter) / f"{chapter}.ipynb"
         settings = json.dumps(config.FeedbackExporter, default=str, sort_keys=True)
@@ -67,25 +67,25 @@ class PageStamps:
             (self._plan.chapter(chapter).exercises, self._plan.late_rule(chapter)), order="sorted"
         ).decode()
         parts = [
-            _code(),
+            _hash_program(),
             settings,
             rules,
             site_address(),
-            *(_hash_of(path) for path in (released, course.root / CONFIG_NAME)),
+            *(_hash_file(path) for path in (released, course.root / CONFIG_NAME)),
         ]
         self._common = _hash("\0".join(parts).encode())
         self._decided = {name: one.decided.get(chapter) for name, one in read_roster(course).items()}
-        self._known = self._read()
+        self._known = self._read_stamps()
         self._now: dict[str, list[str]] = {}
 
     def is_current(self, student: str) -> bool:
         """Return whether a student's page is up to date."""
         stamp = self._known.get(student)
-        return stamp is not None and stamp == self._stamp(student)
+        return stamp is not None and stamp == self._compute_stamp(student)
 
     def record_page(self, student: str) -> None:
-        """Record a page that was written or is up to date."""
-        if stamp := self._stamp(student):
+        """Record the stamp of a page that was written or is up to date."""
+        if stamp := self._compute_stamp(student):
             self._now[student] = stamp
 
     def write(self) -> None:
@@ -94,17 +94,17 @@ class PageStamps:
             with suppress(OSError):
                 write_atomically(self._path, json.dumps(self._known | self._now, indent=0, sort_keys=True).encode())
 
-    def failed(self, student: str) -> None:
-        """Record a page that could not be written."""
+    def forget_page(self, student: str) -> None:
+        """Remove the stamp of a page that could not be written."""
         self._known.pop(student, None)
 
-    def _stamp(self, student: str) -> list[str] | None:
+    def _compute_stamp(self, student: str) -> list[str] | None:
         folders = [self._course.folder(step, student, self._chapter) for step in ("autograded", "feedback")]
         name = f"{self._chapter}.ipynb"
         page = folders[1] / f"{self._chapter}.html"
         if student not in self._marks or not page.is_file():
             return None
-        graded, published = (_hashes(folder) for folder in folders)
+        graded, published = (_hash_folder(folder) for folder in folders)
         # What lies beside the notebook is copied to the page.
         copies = [other for other in graded if not other.endswith(".ipynb")]
         if any(published.get(other) != graded[other] for other in copies):
@@ -114,7 +114,7 @@ class PageStamps:
         made_of = [self._common, self._marks[student], decisions, graded.get(name, ""), *ticks, *sorted(copies)]
         return [_hash("\0".join(made_of).encode("utf-8", "surrogateescape")), published[page.name]]
 
-    def _read(self) -> dict[str, list[str]]:
+    def _read_stamps(self) -> dict[str, list[str]]:
         try:
             stamps = json.loads(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -122,8 +122,8 @@ class PageStamps:
         return stamps if self._ours and isinstance(stamps, dict) else {}
 
 
-def _marks(gradebook: Gradebook, chapter: str) -> Mapping[str, str]:
-    """Return a hash of each submission's entries in the gradebook, by student, with three queries in total."""
+def _hash_marks(gradebook: Gradebook, chapter: str) -> Mapping[str, str]:
+    """Return a hash of each submission's gradebook entries, by student, with three queries in total."""
     handed_in = gradebook.db.execute(
         select(
             SubmittedNotebook.id,
@@ -154,25 +154,25 @@ def _marks(gradebook: Gradebook, chapter: str) -> Mapping[str, str]:
 
 
 @cache
-def _code() -> str:
-    """Return a hash of this program and of the names and versions of what is installed."""
+def _hash_program() -> str:
+    """Return a hash of this program's files and of the installed packages' names and versions."""
     root = Path(str(autograder.__file__)).parent
     files = sorted(path for path in root.rglob("*") if path.suffix in (".py", ".j2", ".css"))
     places = [Path(entry) for entry in sys.path if entry]
     installed = sorted(path.name for folder in places if folder.is_dir() for path in folder.glob("*.dist-info"))
-    return _hash("\0".join([*map(_hash_of, files), *installed]).encode())
+    return _hash("\0".join([*map(_hash_file, files), *installed]).encode())
 
 
-def _hashes(folder: Path) -> dict[str, str]:
-    """Return a hash of every file in a folder, by its path there."""
+def _hash_folder(folder: Path) -> dict[str, str]:
+    """Return a hash of every file in a folder, by its relative path."""
     return {
-        path.relative_to(folder).as_posix(): _hash_of(path)
+        path.relative_to(folder).as_posix(): _hash_file(path)
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.is_symlink()
     }
 
 
-def _hash_of(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     return _hash(path.read_bytes()) if path.is_file() else ""
 
 

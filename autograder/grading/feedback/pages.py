@@ -1,4 +1,4 @@
-"""Write feedback, one self-contained page per submission, with nbgrader's converter to ``feedback/STUDENT/CHAPTER/CHAPTER.html``."""
+"""Write each submission's feedback page with nbgrader's converter, ``feedback/STUDENT/CHAPTER/CHAPTER.html``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from traitlets.config import Config
 from autograder.course.folder import Course
 from autograder.course.gradebook.nbgrader_log import capture_log, silence_warnings
 from autograder.course.gradebook.reader import open_gradebook
-from autograder.grading.feedback.exporter import FeedbackExporter, LoadGrades, with_gradebook, with_process
+from autograder.grading.feedback.exporter import FeedbackExporter, LoadGrades, bind_gradebook, bind_process
 from autograder.grading.feedback.page_html import page_process
 from autograder.grading.feedback.page_stamps import PageStamps
 from autograder.grading.record.results import read_result, write_result
@@ -29,12 +29,12 @@ _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def graded_students(course: Course, chapter: str) -> list[str]:
-    """Return whose submissions of a chapter have a graded notebook, in order: the pages are made of these."""
+    """Return the students with a graded notebook of a chapter, sorted: each of them gets a page."""
     return sorted(path.parent.parent.name for path in course.folder("autograded").glob(f"*/{chapter}/{chapter}.ipynb"))
 
 
 def stale_pages(course: Course, chapter: str, config: Config) -> list[str]:
-    """Return the students whose page is missing, or was made before a mark, a comment or something else that it shows changed.
+    """Return the students whose page is missing or outdated by a later mark, comment or other change.
 
     Args:
         chapter: the chapter's name.
@@ -56,7 +56,7 @@ def write_feedback(
     students: Sequence[str] | None = None,
     progress: Callable[[str], None] = lambda student: None,
 ) -> list[Path]:
-    """Write the feedback pages of a chapter. A page is regenerated if any of its inputs, such as grades and comments, has changed.
+    """Write a chapter's feedback pages, and rewrite pages whose inputs, such as grades or comments, have changed.
 
     A page that cannot be written, or whose texts took too long to render, is listed among the problems of the student's result. The other
     pages are still written.
@@ -77,28 +77,28 @@ def write_feedback(
     pages = []
     with open_gradebook(course) as gradebook, page_process() as process:
         stamps = PageStamps(course, chapter, config, gradebook)
-        shared = {LoadGrades: with_gradebook(gradebook), FeedbackExporter: with_process(process)}
+        shared = {LoadGrades: bind_gradebook(gradebook), FeedbackExporter: bind_process(process)}
         settings = config.GenerateFeedback
         settings.preprocessors = [shared.get(kind, kind) for kind in settings.preprocessors]
         settings.exporter_class = shared.get(settings.exporter_class, settings.exporter_class)
         for student in graded_students(course, chapter) if students is None else sorted(set(students)):
             page = course.folder("feedback", student, chapter) / f"{chapter}.html"
-            problem = None if stamps.is_current(student) else _convert(config, chapter, student)
-            _note(course, chapter, student, problem)
+            problem = None if stamps.is_current(student) else _write_page(config, chapter, student)
+            _update_page_problem(course, chapter, student, problem)
             if problem is None or problem.kind == PLAIN:
                 pages.append(page)
             if problem is None:
                 stamps.record_page(student)
             else:
                 # The next run tries again, also where a busy machine made a page plain.
-                stamps.failed(student)
+                stamps.forget_page(student)
             progress(student)
         stamps.write()
     return pages
 
 
-def _convert(config: Any, chapter: str, student: str) -> Problem | None:
-    """Let nbgrader write a page; return what went wrong with it, if anything."""
+def _write_page(config: Any, chapter: str, student: str) -> Problem | None:
+    """Let nbgrader write a page; return the problem if the page is missing or plain."""
     log, errors = capture_log()
     coursedir = CourseDirectory(config=config, assignment_id=chapter, student_id=glob.escape(student))
     converter = GenerateFeedback(coursedir=coursedir, config=config, force=True, log=log)
@@ -117,7 +117,7 @@ def _convert(config: Any, chapter: str, student: str) -> Problem | None:
 
 
 def _remedy(cause: BaseException) -> str:
-    """Return what to do about a page that could not be made: the notebook may be at fault, or the disk."""
+    """Return the advice for a page that could not be written, depending on the exception."""
     if not isinstance(cause, OSError):
         return "Grade the chapter again with --force."
     first = "Put that right"
@@ -128,8 +128,8 @@ def _remedy(cause: BaseException) -> str:
     return f"{first}, and grade the chapter again: that writes the pages."
 
 
-def _note(course: Course, chapter: str, student: str, problem: Problem | None) -> None:
-    """Keep the result's problems true about the page: there is one now, or there is a plain one or none and why."""
+def _update_page_problem(course: Course, chapter: str, student: str, problem: Problem | None) -> None:
+    """Update the feedback problem in the student's stored result."""
     result = read_result(course, chapter, student)
     if result is None:
         return

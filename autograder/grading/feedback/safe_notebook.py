@@ -30,7 +30,7 @@ from nbconvert.exporters.templateexporter import TemplateExporter
 from nbconvert.preprocessors import Preprocessor
 from nbformat.notebooknode import from_dict
 
-from autograder.grading.feedback.shown_cells import shown_cells
+from autograder.grading.feedback.shown_cells import render_cells
 from autograder.intake.notebook.images import PixelLimit, image_base64, safe_images
 from autograder.limited_process import FailedCallError, LimitedProcess
 
@@ -54,38 +54,42 @@ PAGE_SECONDS = 5.0
 _PLAIN = "<p><strong>This page shows the texts as they were written, because {}.</strong></p>"
 
 
-def made_html(text: str, *ignored: Any, **options: Any) -> Markup:
-    """A filter for nbconvert's templates: HTML that was made here passes, everything else is escaped."""
+def pass_or_escape(text: str, *ignored: Any, **options: Any) -> Markup:
+    """Pass HTML from this module through an nbconvert template filter, and escape everything else."""
     return text if isinstance(text, Markup) else escape(text)
 
 
 # nbconvert's own would read HTML once more: with expressions that take quadratic time, or a parser that takes more.
-FILTERS = dict.fromkeys(("ansi2html", "clean_html", "highlight_code", "markdown2html", "strip_files_prefix"), made_html)
+FILTERS = dict.fromkeys(
+    ("ansi2html", "clean_html", "highlight_code", "markdown2html", "strip_files_prefix"), pass_or_escape
+)
 
 
 class SafeNotebook(Preprocessor):  # type: ignore[misc]
-    """Leaves of a notebook what may be shown: texts, names and marks of cells, and outputs without anything that runs or fetches."""
+    """Reduces a notebook to its safe parts: texts, names and marks of cells, and inert outputs."""
 
     enabled = True
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._process = LimitedProcess(shown_cells.__module__)
+        self._process = LimitedProcess(render_cells.__module__)
         if isinstance(self.parent, TemplateExporter):
             # nbconvert looks into folders that a configuration names last; a loader comes before them.
             self.parent.extra_loaders = [FileSystemLoader(_TEMPLATES), *self.parent.extra_loaders]
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Rebuild a notebook from its harmless parts, with HTML in the place of its texts."""
+        """Rebuild a notebook from its safe parts, with its texts rendered as HTML."""
         limits = _Limits()
-        cells = self._rendered([_cell(number, cell, limits) for number, cell in enumerate(nb.cells)], resources)
+        cells = self._render_cells(
+            [_safe_cell(number, cell, limits) for number, cell in enumerate(nb.cells)], resources
+        )
         language = {"name": "python", "pygments_lexer": "ipython3"}
         return from_dict({**nb, "metadata": {"language_info": language}, "cells": cells}), resources
 
-    def _rendered(self, cells: list[dict[str, Any]], resources: Any) -> list[dict[str, Any]]:
-        """Return cells with HTML; if rendering exceeds the limit, with their plain texts and a cell with a notice."""
+    def _render_cells(self, cells: list[dict[str, Any]], resources: Any) -> list[dict[str, Any]]:
+        """Render the cells as HTML; if that exceeds the limit, return plain texts after a cell with a notice."""
         try:
-            return [_marked(cell) for cell in self._process.call(shown_cells, cells, seconds=PAGE_SECONDS)]
+            return [_mark_as_html(cell) for cell in self._process.call(render_cells, cells, seconds=PAGE_SECONDS)]
         except FailedCallError as error:
             why = str(error)
         names = [
@@ -93,19 +97,19 @@ class SafeNotebook(Preprocessor):  # type: ignore[misc]
         ]
         self.log.warning("The submission %s is shown as plain text, because %s.", " ".join(names), why)
         note = {"cell_type": "markdown", "id": "plain", "metadata": {}, "source": _PLAIN.format(escape(why))}
-        plain = self._process.call(shown_cells, cells, seconds=PAGE_SECONDS, plain=True)
-        return [_marked(cell) for cell in (note, *plain)]
+        plain = self._process.call(render_cells, cells, seconds=PAGE_SECONDS, plain=True)
+        return [_mark_as_html(cell) for cell in (note, *plain)]
 
 
 class _Limits:
-    """What is left of the limits that count for all outputs and images of a notebook."""
+    """The remaining limits for all outputs and images of a notebook."""
 
     def __init__(self) -> None:
         self.pixels = PixelLimit()
         self._characters = _LONGEST_OUTPUTS
 
     def text(self, value: Any) -> str:
-        """Return an output's text, or as much of it as the page has room for."""
+        """Return an output's text, truncated to the remaining characters of the page."""
         if isinstance(value, (list, tuple)):
             value = "".join(part for part in value if isinstance(part, str))
         if not isinstance(value, str):
@@ -115,8 +119,8 @@ class _Limits:
         return shown if len(shown) == len(value) else f"{shown}\n… ({len(value):,} characters)"
 
 
-def _marked(cell: dict[str, Any]) -> dict[str, Any]:
-    """Return a cell whose texts the filters pass on as HTML."""
+def _mark_as_html(cell: dict[str, Any]) -> dict[str, Any]:
+    """Mark a cell's texts as HTML that the template filters pass on."""
     outputs = []
     for output in cell.get("outputs", ()):
         if output["output_type"] == "stream":
@@ -130,31 +134,31 @@ def _marked(cell: dict[str, Any]) -> dict[str, Any]:
     return {**cell, "source": Markup(cell["source"]), **({"outputs": outputs} if outputs else {})}
 
 
-def _cell(number: int, cell: Any, limits: _Limits) -> dict[str, Any]:
+def _safe_cell(number: int, cell: Any, limits: _Limits) -> dict[str, Any]:
     kind, source = cell.cell_type, cell.source
     if kind not in ("code", "markdown"):
         # Raw text would be put on the page as it is.
-        kind, source = "markdown", _fenced(source)
+        kind, source = "markdown", _fence(source)
     shown: dict[str, Any] = {
         "cell_type": kind,
         "id": f"cell-{number}",
-        "metadata": _metadata(cell.metadata),
+        "metadata": _safe_metadata(cell.metadata),
         "source": source,
     }
     if kind == "markdown":
         return shown | {"attachments": safe_images(cell.get("attachments"), limits.pixels)}
     count = cell.get("execution_count")
-    outputs = [safe for output in cell.get("outputs", ()) if (safe := _output(output, limits))]
+    outputs = [safe for output in cell.get("outputs", ()) if (safe := _safe_output(output, limits))]
     return shown | {"execution_count": count if isinstance(count, int) else None, "outputs": outputs}
 
 
-def _fenced(text: str) -> str:
+def _fence(text: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
 
 
-def _metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _safe_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     mark = metadata.get("nbgrader")
     if not isinstance(mark, Mapping) or not _NAME.fullmatch(str(mark.get("grade_id", ""))):
         return {}
@@ -162,8 +166,8 @@ def _metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {"nbgrader": {"grade_id": str(mark["grade_id"]), **fields}}
 
 
-def _output(output: Any, limits: _Limits) -> dict[str, Any]:
-    """Return an output without what would run or fetch; an empty one if nothing is left of it."""
+def _safe_output(output: Any, limits: _Limits) -> dict[str, Any]:
+    """Return an output without active content; empty if no safe part is left."""
     kind = output.output_type
     if kind == "stream":
         name = "stderr" if output.get("name") == "stderr" else "stdout"
@@ -171,14 +175,14 @@ def _output(output: Any, limits: _Limits) -> dict[str, Any]:
     if kind == "error":
         lines = limits.text([f"{line}\n" for line in output.get("traceback", ())]).splitlines()
         return {"output_type": kind, "ename": "", "evalue": "", "traceback": lines}
-    data = _data(output.get("data", {}), limits)
+    data = _safe_data(output.get("data", {}), limits)
     if not data:
         return {}
     shown: dict[str, Any] = {"output_type": kind, "data": data, "metadata": {}}
     return shown | ({"execution_count": None} if kind == "execute_result" else {})
 
 
-def _data(data: Mapping[str, Any], limits: _Limits) -> dict[str, str]:
+def _safe_data(data: Mapping[str, Any], limits: _Limits) -> dict[str, str]:
     shown = {kind: image_base64(kind, data.get(kind), limits.pixels) for kind in _PIXELS}
     if len(table := limits.text(data.get("text/html"))) <= _LONGEST_HTML:
         shown["text/html"] = table

@@ -1,1 +1,1 @@
-"""Record grades and results on disk: gradebook writer, results, journal, provenance."""
+"""Store grades and results on disk: gradebook rows, result files, journals, provenance."""

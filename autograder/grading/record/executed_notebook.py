@@ -15,7 +15,7 @@ from autograder.course.paths import shell_command
 from autograder.errors import some
 from autograder.grading.record.results import ExerciseResult, Notebook
 from autograder.intake.notebook.manifest import Manifest
-from autograder.intake.notebook.problem import Problem, shortened
+from autograder.intake.notebook.problem import Problem, shorten
 
 _LONGEST_ERROR = 500
 
@@ -23,7 +23,7 @@ _LONGEST_ERROR = 500
 def exercise_results(
     manifest: Manifest, notebook: Any, scores: Mapping[str, float], seconds: Mapping[str, float]
 ) -> tuple[ExerciseResult, ...]:
-    """Return the result of each exercise of a chapter.
+    """Return the results of a chapter's exercises from an executed notebook.
 
     Args:
         manifest: the chapter's cells.
@@ -31,16 +31,16 @@ def exercise_results(
         scores: points by test cell.
         seconds: running time by cell.
     """
-    return tuple(_exercises(manifest, notebook, scores, seconds))
+    return tuple(_read_exercises(manifest, notebook, scores, seconds))
 
 
-def _exercises(
+def _read_exercises(
     manifest: Manifest, notebook: Any, scores: Mapping[str, float], seconds: Mapping[str, float]
 ) -> Iterator[ExerciseResult]:
-    cells = _by_name(notebook)
+    cells = _cells_by_name(notebook)
     for cell in manifest.cells:
         if cell.is_test and cell.name in cells:
-            verdict, error = _verdict(cells[cell.name])
+            verdict, error = _read_verdict(cells[cell.name])
             yield ExerciseResult(
                 name=exercise_of(cell.name),
                 score=scores[cell.name],
@@ -51,15 +51,15 @@ def _exercises(
             )
 
 
-def no_exercises(manifest: Manifest, why: str) -> tuple[ExerciseResult, ...]:
-    """Return results for a chapter that could not run: no points, and the reason."""
+def zero_results(manifest: Manifest, why: str) -> tuple[ExerciseResult, ...]:
+    """Return results with zero points and a reason, for a chapter that could not run."""
     return tuple(
         ExerciseResult(exercise_of(cell.name), 0.0, cell.points, error=why) for cell in manifest.cells if cell.is_test
     )
 
 
-def no_notebook(folder: Path) -> Problem:
-    """Return the problem of a submission without the chapter's notebook; it names the submitted files."""
+def missing_notebook_problem(folder: Path) -> Problem:
+    """Describe a submission without the chapter's notebook as a problem that lists the submitted files."""
     student, chapter = folder.parent.name, folder.name
     problem = f"The folder submitted/{student}/{chapter} has no {chapter}.ipynb"
     names = sorted(path.name for path in folder.glob("*") if path.name != "timestamp.txt")
@@ -71,28 +71,28 @@ def no_notebook(folder: Path) -> Problem:
     return Problem("no notebook", f"{problem}.", do=do, fatal=True)
 
 
-def to_decide(course: Course, student: str, chapter: str, notebooks: Sequence[Notebook]) -> Problem:
-    """Return the problem of a submission with several notebooks of which none is chosen."""
+def undecided_problem(course: Course, student: str, chapter: str, notebooks: Sequence[Notebook]) -> Problem:
+    """Describe a submission with several notebooks and no chosen one as a problem."""
     problem = f"{len(notebooks)} notebooks, and it is open which one counts: {'; '.join(map(str, notebooks))}."
     command = shell_command(course, "choose", student, chapter, "FILE")
     return Problem("to decide", problem, do=f"No score is recorded before you choose: {command}")
 
 
 def exercise_of(test: str) -> str:
-    """Return the exercise of a test cell."""
+    """Return the exercise name of a test cell."""
     return test.removeprefix("test_")
 
 
 def scores_of(notebook: Any) -> dict[str, float]:
-    """Return the points of each test cell, as nbgrader reads them from its outputs."""
-    cells = _by_name(notebook).items()
+    """Return the points of each graded cell, as nbgrader reads them from its outputs."""
+    cells = _cells_by_name(notebook).items()
     return {name: float(determine_grade(cell)[0] or 0.0) for name, cell in cells if cell.metadata.nbgrader["grade"]}
 
 
 def seconds_of(notebook: Mapping[str, Any]) -> dict[str, float]:
-    """Return the running time of each named cell of an executed notebook."""
+    """Return the running time in seconds of each named cell of an executed notebook."""
     seconds = {}
-    for name, cell in _by_name(notebook).items():
+    for name, cell in _cells_by_name(notebook).items():
         times = cell["metadata"].get("execution", {})
         begin, end = times.get("iopub.status.busy"), times.get("shell.execute_reply")
         if begin and end:
@@ -100,16 +100,16 @@ def seconds_of(notebook: Mapping[str, Any]) -> dict[str, float]:
     return seconds
 
 
-def _by_name(notebook: Mapping[str, Any]) -> dict[str, Any]:
+def _cells_by_name(notebook: Mapping[str, Any]) -> dict[str, Any]:
     marked = (cell for cell in notebook["cells"] if cell["metadata"].get("nbgrader"))
     return {cell["metadata"]["nbgrader"]["grade_id"]: cell for cell in marked}
 
 
-def _verdict(cell: Any) -> tuple[Verdict | None, str]:
+def _read_verdict(cell: Any) -> tuple[Verdict | None, str]:
     """Return a test cell's verdict, or the reason why it has none."""
     for output in cell.outputs:
         if output.output_type == "error":
-            return None, shortened(f"{output.ename}: {output.evalue}".strip(": "), _LONGEST_ERROR)
+            return None, shorten(f"{output.ename}: {output.evalue}".strip(": "), _LONGEST_ERROR)
         if output.output_type == "execute_result" and VERDICT_MIME in output.data:
             try:
                 return Verdict.from_dict(output.data[VERDICT_MIME]), ""

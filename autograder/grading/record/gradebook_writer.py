@@ -1,4 +1,4 @@
-"""Write grades through nbgrader's gradebook, one transaction for each submission, with the rows that ``nbgrader autograde`` would write."""
+"""Write grades to nbgrader's gradebook, one transaction per submission, with the rows of ``nbgrader autograde``."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from autograder.course.folder import CONFIG_NAME, Course
 from autograder.course.gradebook.nbgrader_log import silence_warnings
 from autograder.course.gradebook.reader import sqlite_file
 from autograder.course.gradebook.transactions import TransactionalGradebook
-from autograder.course.known_errors import explained_for_all
+from autograder.course.known_errors import explain_general_error
 from autograder.course.lock import course_lock
 from autograder.errors import CourseError
-from autograder.grading.late_work import charge, handed_in_at, is_stale, penalty_step, update_penalties
+from autograder.grading.late_work import is_stale, penalty_step, read_submission_time, update_penalties, write_penalties
 from autograder.grading.record.results import dumps_by_line
 from autograder.intake.notebook.attached_files import MAX_FILES, file_names
 
@@ -42,7 +42,7 @@ _AT_ONCE = 500
 
 
 class RecordError(Exception):
-    """A submission could not be read or recorded.
+    """A submission could not be graded or recorded.
 
     Args:
         reason: the cause.
@@ -54,8 +54,8 @@ class RecordError(Exception):
         super().__init__(reason)
 
     @classmethod
-    def of(cls, error: Exception) -> RecordError:
-        """Convert an exception at one submission."""
+    def from_exception(cls, error: Exception) -> RecordError:
+        """Convert an exception that one submission raised."""
         if isinstance(error, cls):
             return error
         return cls(f"{type(error).__name__}: {error}", by_submission=not isinstance(error, _OF_THE_MACHINE))
@@ -67,7 +67,7 @@ _OF_THE_MACHINE = (SQLAlchemyError, InvalidEntry, OSError, MemoryError)
 
 @dataclass(frozen=True)
 class RecordedGrade:
-    """A grade in the gradebook."""
+    """The grade of one cell in the gradebook."""
 
     auto_score: float | None  # points from the autograder; None if a person must grade
     max_score: float  # the most points
@@ -76,7 +76,10 @@ class RecordedGrade:
 
 @dataclass(frozen=True)
 class GradebookWriter:
-    """Writes to a course's gradebook. Only one process may hold it.
+    """Writes to a course's gradebook; only one process may hold it.
+
+    The database is opened on first use and stays open until :meth:`close`, so one object should serve a whole run. As a
+    context manager it closes itself.
 
     The database is opened on first use and kept until :meth:`close`, so one object should serve a whole run. As a context manager it
     closes itself.
@@ -107,17 +110,17 @@ class GradebookWriter:
 
     @cached_property
     def _converter(self) -> Autograde:
-        """A converter of nbgrader, for its settings of files and their permissions."""
+        """The Autograde converter of nbgrader, for its settings of files and their permissions."""
         directory = CourseDirectory(config=self.config, assignment_id=self.chapter)
         return Autograde(coursedir=directory, config=self.config)
 
     @cached_property
     def _steps(self) -> tuple[Any, ...]:
-        """Nbgrader's steps between the run and the gradebook, as the course configures them."""
+        """The nbgrader preprocessors between execution and gradebook, as the course configures them."""
         return tuple(step(config=self.config) for step in (IgnorePattern, ClearMetadataPreprocessor, LimitOutput))
 
     def refuse_unusable_configuration(self) -> None:
-        """Create what the configuration names once: a failure here would occur for every submission.
+        """Instantiate the configured classes once, because a failure would occur for every submission.
 
         Raises:
             CourseError: if a step, or the class for late penalties, cannot be imported or instantiated.
@@ -141,17 +144,17 @@ class GradebookWriter:
             with silence_warnings(), self._shared as gradebook:
                 yield gradebook
         except (SQLAlchemyError, InvalidEntry) as error:
-            raise self._as_error(error) from error
+            raise self._convert_error(error) from error
 
-    def _as_error(self, error: Exception) -> RecordError | CourseError:
-        """Convert an exception to one that concerns this submission or all of them."""
+    def _convert_error(self, error: Exception) -> RecordError | CourseError:
+        """Convert an exception to an error that concerns this submission, or one that concerns them all."""
         where = sqlite_file(make_url(self.course.gradebook_url)) or self.course.root
-        return explained_for_all(error, where) or RecordError.of(error)
+        return explain_general_error(error, where) or RecordError.from_exception(error)
 
     def record(
         self, student: str, notebook: Any, manual: Collection[str] = (), emptied: Collection[str] = ()
     ) -> tuple[dict[str, RecordedGrade], float]:
-        """Record an executed notebook, and write it to ``autograded/``.
+        """Record an executed notebook in the gradebook, and write it to ``autograded/``.
 
         Args:
             notebook: the parsed notebook; it is changed as nbgrader's steps between the run and the gradebook change it.
@@ -172,27 +175,27 @@ class GradebookWriter:
                 notebook, _ = step(notebook, {})
             validate(notebook)
             with self.gradebook() as gradebook:
-                self._enter(gradebook, student, notebook, manual, emptied)
-                self._write(student, notebook)
+                self._record_grades(gradebook, student, notebook, manual, emptied)
+                self._write_files(student, notebook)
                 return self.grades(student)
         except Exception as error:
             # As in nbgrader, no graded notebook may stay without its grades in the gradebook.
-            shutil.rmtree(self._graded(student), ignore_errors=True)
+            shutil.rmtree(self._graded_folder(student), ignore_errors=True)
             if isinstance(error, (RecordError, CourseError)):
                 raise
-            raise self._as_error(error) from error
+            raise self._convert_error(error) from error
 
-    def _enter(
+    def _record_grades(
         self, gradebook: Any, student: str, notebook: Any, manual: Collection[str], emptied: Collection[str]
     ) -> None:
-        """Write the points and comments of all cells, and the penalty for lateness, to the gradebook."""
-        submission = self._submission(gradebook, student)
+        """Write the points and comments of all cells, and the late penalty, to the gradebook."""
+        submission = self._update_submission(gradebook, student)
         for other in submission.notebooks:
-            if other.name != self.chapter and not (self._submitted(student) / f"{other.name}.ipynb").exists():
+            if other.name != self.chapter and not (self._submitted_folder(student) / f"{other.name}.ipynb").exists():
                 _set_to_zero(other)
         rows = gradebook.find_submission_notebook(self.chapter, self.chapter, student)
         grades, comments = (
-            dict(gradebook.db.execute(_by_cell(kind).where(kind.notebook_id == rows.id)).all())
+            dict(gradebook.db.execute(_select_by_cell(kind).where(kind.notebook_id == rows.id)).all())
             for kind in (Grade, Comment)
         )
         for cell in notebook.cells:
@@ -209,28 +212,31 @@ class GradebookWriter:
                 comments[name].auto_comment = "No response." if blank else None
         gradebook.db.flush()
         gradebook.db.commit()
-        charge(gradebook, self.course, self.chapter, [student], self.config)
+        write_penalties(gradebook, self.course, self.chapter, [student], self.config)
 
-    def _submission(self, gradebook: Any, student: str) -> Any:
+    def _update_submission(self, gradebook: Any, student: str) -> Any:
         gradebook.update_or_create_student(student)
-        handed_in = handed_in_at(self.course, self.chapter, student)
+        handed_in = read_submission_time(self.course, self.chapter, student)
         return gradebook.update_or_create_submission(self.chapter, student, timestamp=handed_in)
 
-    def _submitted(self, student: str) -> Path:
+    def _submitted_folder(self, student: str) -> Path:
         return self.course.folder("submitted", student, self.chapter)
 
-    def _graded(self, student: str) -> Path:
+    def _graded_folder(self, student: str) -> Path:
         return self.course.folder("autograded", student, self.chapter)
 
-    def _write(self, student: str, notebook: Any) -> None:
-        """Write the graded notebook, and copy the files beside it: no link, pipe or device; of two files with one name the course's."""
-        target = self._graded(student)
+    def _write_files(self, student: str, notebook: Any) -> None:
+        """Write the graded notebook and copy its companion files, but no links or devices.
+
+        The course's files take precedence.
+        """
+        target = self._graded_folder(student)
         if target.exists():
             shutil.rmtree(target)
         target.mkdir(parents=True)
         excluded = frozenset(self._converter.exclude_overwriting.get(self.chapter, ()))
         for folder, ours in (
-            (self._submitted(student), False),
+            (self._submitted_folder(student), False),
             (self.course.folder("source", ".", self.chapter), True),
         ):
             for name in [] if _is_link(folder) else file_names(folder, self._is_ignored)[0][:MAX_FILES]:
@@ -252,7 +258,7 @@ class GradebookWriter:
         return any(fnmatch(name, pattern) for pattern in ignored if name[0] != "." or pattern[:1] == ".")
 
     def record_zero(self, student: str) -> None:
-        """Record a submission without a notebook as nbgrader records a missing file: 0 points and nothing to grade by hand.
+        """Record 0 points for a submission without a notebook, as nbgrader does for a missing file.
 
         This removes an earlier attempt from ``autograded/``, as nbgrader does.
 
@@ -260,14 +266,14 @@ class GradebookWriter:
             RecordError: as :meth:`gradebook` does.
         """
         with self.gradebook() as gradebook:
-            self._submission(gradebook, student)
+            self._update_submission(gradebook, student)
             _set_to_zero(gradebook.find_submission_notebook(self.chapter, self.chapter, student))
             gradebook.db.commit()
-        if self._graded(student).is_dir():
-            shutil.rmtree(self._graded(student))
+        if self._graded_folder(student).is_dir():
+            shutil.rmtree(self._graded_folder(student))
 
-    def withdraw(self, student: str) -> None:
-        """Withdraw the points of a submission whose replacement could not be graded.
+    def zero_automatic_points(self, student: str) -> None:
+        """Set the automatic points to zero for a submission whose replacement could not be graded.
 
         Manual points stay, and are marked for a second look.
 
@@ -280,8 +286,8 @@ class GradebookWriter:
                 grade.auto_score, grade.needs_manual_grade = 0, grade.manual_score is not None
             gradebook.db.commit()
 
-    def has_time(self, student: str) -> bool:
-        """Return whether the gradebook has the time at which a submission was handed in.
+    def has_current_time(self, student: str) -> bool:
+        """Return whether the gradebook has the current submission time.
 
         Raises:
             nbgrader.api.MissingEntry: if it does not have the submission.
@@ -289,10 +295,10 @@ class GradebookWriter:
         """
         with self.gradebook() as gradebook:
             timestamp: datetime | None = gradebook.find_submission(self.chapter, student).timestamp
-            return timestamp == handed_in_at(self.course, self.chapter, student)
+            return timestamp == read_submission_time(self.course, self.chapter, student)
 
     def grades(self, student: str) -> tuple[dict[str, RecordedGrade], float]:
-        """Return a submission's grades by cell and its late penalty from the gradebook.
+        """Return a submission's grades by cell, and its late penalty, from the gradebook.
 
         Raises:
             nbgrader.api.MissingEntry: if it has none.
@@ -309,7 +315,7 @@ class GradebookWriter:
             return grades, float(notebook.late_submission_penalty or 0.0)
 
     def name_students(self, names: Mapping[str, Mapping[str, str]]) -> None:
-        """Write the names of students to the gradebook if they are missing there.
+        """Add missing names and other fields of students to the gradebook.
 
         Raises:
             RecordError: as :meth:`gradebook` does.
@@ -325,7 +331,7 @@ class GradebookWriter:
 
 
 def refresh_penalties(course: Course, chapters: Sequence[str], config: Config) -> list[str]:
-    """Update due dates and penalties of chapters where any is stale; return those chapters.
+    """Update the due dates and penalties of outdated chapters, and return those chapters.
 
     The course is locked only if there is something to write, so that a report can be made while others grade.
 
@@ -341,7 +347,7 @@ def refresh_penalties(course: Course, chapters: Sequence[str], config: Config) -
     return stale
 
 
-def _by_cell(kind: Any) -> Any:
+def _select_by_cell(kind: Any) -> Any:
     return select(BaseCell.name, kind).join(BaseCell, BaseCell.id == kind.cell_id)
 
 

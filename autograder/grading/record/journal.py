@@ -1,4 +1,4 @@
-"""Keep the journal of a chapter, an event log of its submissions, in ``COURSE/journal/CHAPTER.jsonl``.
+"""Keep a chapter's journal, an append-only event log of its submissions, in ``COURSE/journal/CHAPTER.jsonl``.
 
 The journal is append-only, with one JSON object per line. A killed run resumes from it: a submission is *begun* before any of its files
 is written, and *recorded* after all are. A submission that was begun and not recorded is graded again, whatever a result file says.
@@ -22,7 +22,7 @@ BEGUN, RECORDED, FAILED, STALE = "begun", "recorded", "failed", "stale"
 
 @dataclass(frozen=True)
 class SubmissionState:
-    """The state of one submission according to the journal."""
+    """A submission's state according to the journal."""
 
     last_event: str = ""
     submission: str = ""  # hash of the submission in the last ``begun`` event
@@ -39,7 +39,7 @@ def journal_path(course: Course, chapter: str) -> Path:
 
 
 def events(course: Course, chapter: str) -> list[dict[str, Any]]:
-    """Return a journal's events in order; none without a journal.
+    """Return a journal's events in order; empty without a journal.
 
     A last line without its end is skipped.
 
@@ -76,7 +76,7 @@ def submission_states(course: Course, chapter: str) -> dict[str, SubmissionState
 
 @dataclass
 class Journal:
-    """An open journal."""
+    """An open journal that appends events."""
 
     path: Path
     # identifies this run of the grader in each of its lines
@@ -96,12 +96,12 @@ class Journal:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._file.append({"time": now, "run": self.run, "event": event, **facts}, durable=durable)
 
-    def stale(self, students: Sequence[str]) -> None:
-        """Mark these students' submissions for regrading, even if this run stops before them."""
+    def mark_stale(self, students: Sequence[str]) -> None:
+        """Mark students' submissions for regrading, even if this run stops before it reaches them."""
         self.write(STALE, durable=True, students=list(students))
 
-    def begun(self, student: str, submission: str, manual_cells: Collection[str] = ()) -> None:
-        """Record that writing a submission's grade begins.
+    def record_begin(self, student: str, submission: str, manual_cells: Collection[str] = ()) -> None:
+        """Record that writing a submission's grade has begun.
 
         Args:
             submission: hash of the submission.
@@ -110,7 +110,7 @@ class Journal:
         more = {"settled": sorted(manual_cells)} if manual_cells else {}
         self.write(BEGUN, durable=True, student=student, submission=submission, **more)
 
-    def recorded(self, student: str, **facts: object) -> None:
+    def record_end(self, student: str, **facts: object) -> None:
         """Record that a submission's grade is completely written."""
         self.write(RECORDED, durable=True, student=student, **facts)
 
@@ -121,7 +121,7 @@ class Journal:
 
 @contextmanager
 def open_journal(course: Course, chapter: str) -> Iterator[Journal]:
-    """Open the journal of a chapter. The caller holds the course's lock."""
+    """Open a chapter's journal. The caller holds the course's lock."""
     journal = Journal(journal_path(course, chapter))
     try:
         yield journal

@@ -1,4 +1,4 @@
-"""Describe the provenance of a grade (checks, environment, limits, isolation), to repeat it and to detect changes."""
+"""Describe a grade's provenance (checks, environment, limits, isolation), to reproduce it and to detect changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DECIDES_NOTHING = ("autograder/checking/stamp.py", ".dist-info/RECORD")
 
 @dataclass(frozen=True)
 class Provenance:
-    """The provenance of a grade, besides the submission and the chapter."""
+    """The provenance of a grade, apart from the submission and the chapter."""
 
     checks: str = ""  # hash of the code that decides a grade: the checks, their engine and the reference
     package: str = ""  # hash of the chapter's student package; empty without a package
@@ -36,12 +36,12 @@ class Provenance:
         return hashlib.sha256(json.dumps(dict(self.environment), sort_keys=True).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return this as plain data, ready for JSON."""
+        """Return the provenance as plain data, ready for JSON."""
         return {**asdict(self), "layers": list(self.layers), "environment_hash": self.environment_hash}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Provenance:
-        """Return the provenance that :meth:`to_dict` described."""
+        """Parse the data that :meth:`to_dict` returned."""
         plain = {name: data[name] for name in ("checks", "environment", "limits", "isolation")}
         return cls(**plain, package=data.get("package", ""), layers=tuple(data["layers"]))
 
@@ -52,14 +52,14 @@ class Provenance:
             changes.append("The checks or the reference have changed.")
         if self.package != other.package:
             changes.append("The package that students have has changed.")
-        changes += _changes("environment", self.environment, other.environment)
-        changes += _changes("limit", self.limits, other.limits)
+        changes += _describe_changes("environment", self.environment, other.environment)
+        changes += _describe_changes("limit", self.limits, other.limits)
         if (self.isolation, self.layers) != (other.isolation, other.layers):
             changes.append(f"Isolation was {describe_isolation(self)}, it is {describe_isolation(other)}.")
         return changes
 
 
-def _changes(kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+def _describe_changes(kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     names = sorted({*before, *after})
     return [
         f"The {kind} {name} was {before.get(name, 'absent')}, it is {after.get(name, 'absent')}."
@@ -69,7 +69,7 @@ def _changes(kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
 
 
 def describe_isolation(provenance: Provenance) -> str:
-    """Return a phrase for the isolation of a submission."""
+    """Describe a submission's isolation in a phrase."""
     if not provenance.layers:
         return provenance.isolation or "unknown"
     if provenance.isolation == "sandbox":
@@ -78,7 +78,7 @@ def describe_isolation(provenance: Provenance) -> str:
 
 
 def isolation_line(provenances: Iterable[Provenance]) -> str:
-    """Return a line on the isolation of the submissions that ran, or an empty string if none did."""
+    """Summarise the isolation of executed submissions in a line; empty if none was executed."""
     counts: dict[str, int] = {}
     for one in provenances:
         if one.isolation:
@@ -91,8 +91,8 @@ def isolation_line(provenances: Iterable[Provenance]) -> str:
     return "isolation: " + ", ".join(f"{phrase} for {count}" for phrase, count in sorted(counts.items()))
 
 
-def changed_since(older: Sequence[Provenance], now: Provenance, again: str) -> str:
-    """Return a message if older grades have other checks or another environment, else an empty string.
+def outdated_message(older: Sequence[Provenance], now: Provenance, again: str) -> str:
+    """Return a message if older grades have other checks or another environment; otherwise empty.
 
     Args:
         older: the provenance of unchanged grades.
@@ -111,7 +111,7 @@ def changed_since(older: Sequence[Provenance], now: Provenance, again: str) -> s
 
 
 def package_hash(wheel: str) -> str:
-    """Hash the files of a wheel that may decide a grade, independent of the time of its build; empty without a wheel.
+    """Hash the files of a student wheel that may decide a grade; empty without a wheel.
 
     The release stamp, the address of the site, and the list of files with their hashes do not count.
     """
@@ -127,7 +127,7 @@ def package_hash(wheel: str) -> str:
 
 
 def environment(cpu_capability: Callable[[], str] = lambda: "") -> dict[str, str]:
-    """Return the properties of this machine that may decide a grade: versions, platform, and PyTorch's CPU capability.
+    """Return the properties of this machine that may decide a grade: versions, platform, PyTorch's CPU capability.
 
     Args:
         cpu_capability: asks a process that has imported PyTorch; if it returns an empty string, a new process computes it.

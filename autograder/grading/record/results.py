@@ -1,4 +1,4 @@
-"""Store the result of one submission as JSON beside nbgrader's gradebook: ``course/results/CHAPTER/STUDENT.json``.
+"""Store each submission's result as JSON beside nbgrader's gradebook: ``course/results/CHAPTER/STUDENT.json``.
 
 The same submission, graded in the same way, gives the same bytes. Its running time is in a separate file.
 """
@@ -20,7 +20,7 @@ from autograder.intake.notebook.problem import Problem
 
 
 def dumps_by_line(data: Mapping[str, Any], items: str, *, sort_keys: bool = False) -> str:
-    """Serialize an object as JSON with a line per member, and a line per item of one list.
+    """Serialise an object as JSON with a line per member, and a line per item of one of its lists.
 
     Full indentation would take Python six times as long.
 
@@ -53,7 +53,7 @@ class ExerciseResult:
 
 @dataclass(frozen=True)
 class QuestionResult:
-    """A question that a person grades. Its points are in the gradebook."""
+    """A manually graded question; its points are in the gradebook."""
 
     name: str  # the question's name
     max_score: float  # the question's points
@@ -62,7 +62,7 @@ class QuestionResult:
 
 @dataclass(frozen=True)
 class Notebook:
-    """A notebook of a student with several; a person must choose one."""
+    """One of several notebooks of a student, among which a person must choose."""
 
     file: str  # its name in the student's folder
     score: float  # the points that the checks would give
@@ -101,7 +101,7 @@ class GradeResult:
 
     @property
     def max_score(self) -> float:
-        """The most points that the checks can give."""
+        """The maximum points from the checks."""
         return float(sum(exercise.max_score for exercise in self.exercises))
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,13 +121,13 @@ class GradeResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], *, unchanged: bool = False) -> GradeResult:
-        """Return the result that :meth:`to_dict` described."""
+        """Parse the data that :meth:`to_dict` returned."""
         plain = ("student", "chapter", "status", "late_penalty", "device", "seed", "submission", "source")
         return cls(
             **{name: data[name] for name in plain},
             seconds=data.get("seconds", 0.0),  # the stored file has them apart, so that equal grades are equal files
             provenance=Provenance.from_dict(data["provenance"]),
-            exercises=tuple(_exercise(item) for item in data["exercises"]),
+            exercises=tuple(_exercise_from_dict(item) for item in data["exercises"]),
             questions=tuple(QuestionResult(q["name"], q["max_score"], q["answered"]) for q in data["questions"]),
             notebooks=tuple(Notebook(**item) for item in data["notebooks"]),
             problems=tuple(Problem.from_dict(item) for item in data["problems"]),
@@ -135,12 +135,12 @@ class GradeResult:
         )
 
 
-def _exercise(data: Mapping[str, Any]) -> ExerciseResult:
+def _exercise_from_dict(data: Mapping[str, Any]) -> ExerciseResult:
     return ExerciseResult(**{**data, "verdict": Verdict.from_dict(data["verdict"]) if data["verdict"] else None})
 
 
 def waiting(pending: Iterable[tuple[str, int]]) -> str:
-    """Return a phrase for the answers that wait for manual grading, or an empty string.
+    """Describe the number of answers that wait for manual grading in a phrase; empty if none waits.
 
     Args:
         pending: students with their numbers of waiting answers; a student may occur more than once.
@@ -157,7 +157,7 @@ def waiting(pending: Iterable[tuple[str, int]]) -> str:
 
 
 def result_path(course: Course, chapter: str, student: str) -> Path:
-    """Return the path of a submission's result."""
+    """Return the path of a submission's result file."""
     return course.root / "results" / chapter / f"{student}.json"
 
 
@@ -168,8 +168,8 @@ def write_result(course: Course, result: GradeResult) -> Path:
     times = {"seconds": data.pop("seconds"), "exercises": {}}
     for exercise in data["exercises"]:
         times["exercises"][exercise["name"]] = exercise.pop("seconds")
-    _write(_times_path(course, result.chapter, result.student), json.dumps(times, ensure_ascii=False))
-    _write(path, dumps_by_line(data, "exercises"), durable=True)
+    _write_private(_times_path(course, result.chapter, result.student), json.dumps(times, ensure_ascii=False))
+    _write_private(path, dumps_by_line(data, "exercises"), durable=True)
     return path
 
 
@@ -177,24 +177,24 @@ def _times_path(course: Course, chapter: str, student: str) -> Path:
     return course.root / "journal" / "seconds" / chapter / f"{student}.json"
 
 
-def _write(path: Path, text: str, *, durable: bool = False) -> None:
+def _write_private(path: Path, text: str, *, durable: bool = False) -> None:
     # A folder's name may hold bytes that are no text. Backslash escapes give the text that JSON would write.
     # It has the secret seed.
     write_atomically(path, text.encode("utf-8", errors="backslashreplace"), durable=durable, mode=0o600)
 
 
 def read_result(course: Course, chapter: str, student: str) -> GradeResult | None:
-    """Return the result of an earlier run, or None if it is missing or unreadable."""
+    """Return a submission's stored result; None if it is missing or unreadable."""
     try:
         data = json.loads(result_path(course, chapter, student).read_text(encoding="utf-8"))
         result = GradeResult.from_dict(data, unchanged=True)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return _with_times(result, _times_path(course, chapter, student))
+    return _add_times(result, _times_path(course, chapter, student))
 
 
-def _with_times(result: GradeResult, path: Path) -> GradeResult:
-    """Add the stored running times to a result, if there are any."""
+def _add_times(result: GradeResult, path: Path) -> GradeResult:
+    """Add the stored running times to a result, if they are readable."""
     try:
         times = json.loads(path.read_text(encoding="utf-8"))
         exercises = tuple(

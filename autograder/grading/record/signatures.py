@@ -1,4 +1,4 @@
-"""Store what wrong answers did, per exercise, as ``COURSE/journal/behaviour/CHAPTER/STUDENT.json``.
+"""Store the behaviour of wrong answers, per exercise, as ``COURSE/journal/behaviour/CHAPTER/STUDENT.json``.
 
 Signatures help instructors to group answers. They decide no grade, so they are no part of a result: a result is compared byte for byte when
 a grade is replayed. They are for instructors only, because a student's numbers can carry hidden inputs.
@@ -24,7 +24,7 @@ _LONGEST_FILE = 2_000_000
 
 @dataclass(frozen=True)
 class Signature:
-    """The output of one wrong answer in the visible tests of its exercise."""
+    """The outputs of one wrong answer on the visible tests of its exercise."""
 
     sheet: str  # digest of the questions and of the units of the values. Only signatures of equal sheets are compared.
     # digest of everything that is compared exactly: kinds of error, shapes, dtypes, positions of non-finite numbers, and integers, booleans
@@ -41,7 +41,7 @@ class Signature:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Signature:
-        """Return the signature that :meth:`to_dict` described.
+        """Parse the data that :meth:`to_dict` returned.
 
         Raises:
             ValueError: if it is none.
@@ -57,14 +57,14 @@ class Signature:
 
 
 def signatures_path(course: Course, chapter: str, student: str) -> Path:
-    """Return where the signatures of a submission are kept."""
+    """Return the path of a submission's signature file."""
     return course.root / "journal" / "behaviour" / chapter / f"{student}.json"
 
 
 def write_signatures(
     course: Course, chapter: str, student: str, submission: str, signatures: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Write the signatures of a submission, or remove the file if all answers are right.
+    """Write a submission's signatures, or remove the file if all answers are right.
 
     Args:
         submission: hash of what was handed in.
@@ -80,7 +80,7 @@ def write_signatures(
 
 
 def read_signatures(course: Course, chapter: str, student: str, submission: str) -> dict[str, Signature]:
-    """Return the signatures of a submission by exercise; none if the file is missing, unreadable, or of another submission or version."""
+    """Return a submission's signatures by exercise; empty if the file is missing, unreadable or outdated."""
     path = signatures_path(course, chapter, student)
     try:
         if path.stat().st_size > _LONGEST_FILE:
@@ -93,8 +93,8 @@ def read_signatures(course: Course, chapter: str, student: str, submission: str)
         return {}
 
 
-def remove_orphans(course: Course, chapter: str) -> None:
-    """Remove the signatures of submissions that are no longer there."""
+def remove_orphaned_signatures(course: Course, chapter: str) -> None:
+    """Remove the signature files of submissions that no longer exist."""
     with suppress(OSError):
         for path in signatures_path(course, chapter, "any").parent.glob("*.json"):
             if not course.folder("submitted", path.stem, chapter).is_dir():

@@ -1,4 +1,4 @@
-"""Keep the answers that students gave in conversations about their own code: one line per answer, in ``viva/CHAPTER/answers.jsonl``."""
+"""Store students' answers in conversations about their own code, one per line, in ``viva/CHAPTER/answers.jsonl``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REMEDY = "Restore the file from a copy, or remove the line."
 
 @dataclass(frozen=True)
 class VivaAnswer:
-    """A student's answer to one question."""
+    """A student's answer to one viva question."""
 
     exercise: str  # the exercise whose code the question is about
     option: int  # the index of the chosen option
@@ -28,7 +28,7 @@ class VivaAnswer:
 
 @dataclass(frozen=True)
 class Conversation:
-    """What the journal holds about one student and one chapter."""
+    """A student's recorded conversation about one chapter."""
 
     student: str
     # the sheet of questions, as :attr:`autograder.quizzes.viva.interviews.Interview.made_from` names it
@@ -46,7 +46,7 @@ class Conversation:
 
     @property
     def begun(self) -> bool:
-        """Whether a question was answered."""
+        """Whether at least one question was answered."""
         return bool(self.answers)
 
     @property
@@ -61,19 +61,19 @@ class Conversation:
 
     @property
     def exercises(self) -> tuple[str, ...]:
-        """The exercises that the answered questions are about, each once."""
+        """The exercises of the answered questions, each once."""
         return tuple(dict.fromkeys(answer.exercise for _, answer in sorted(self.answers.items())))
 
     @property
     def version(self) -> str:
-        """A hash of the state: an entry is refused if another person has recorded something since the page was loaded."""
+        """A hash of the state: a stale one, from before another person's entry, is refused."""
         answers = {number: answer.option for number, answer in sorted(self.answers.items())}
         state = json.dumps([self.sheet, answers, self.note])
         return hashlib.sha256(state.encode()).hexdigest()[:16]
 
 
 class VivaJournal:
-    """The file with the answers about one chapter. The last line about a question counts.
+    """The file with the answers about one chapter; the last line about a question counts.
 
     Args:
         course: the course.
@@ -84,7 +84,7 @@ class VivaJournal:
         self.path: Path = course.root / "viva" / chapter / "answers.jsonl"
 
     def conversations(self) -> dict[str, Conversation]:
-        """Return what is recorded, by student.
+        """Return the recorded conversations by student.
 
         Raises:
             CourseError: if a line is damaged.
@@ -93,20 +93,20 @@ class VivaJournal:
         for number, line in enumerate(read_lines(self.path, do=_REMEDY), start=1):
             try:
                 student = str(line["student"])
-                recorded[student] = _after(recorded.get(student, Conversation(student)), line)
+                recorded[student] = _apply_line(recorded.get(student, Conversation(student)), line)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 problem = f"line {number} is not an answer ({type(error).__name__}: {error})"
                 raise CourseError(problem, where=self.path, do=_REMEDY) from error
         return recorded
 
     def conversation(self, student: str) -> Conversation:
-        """Return what is recorded about one student."""
+        """Return a student's recorded conversation."""
         return self.conversations().get(student, Conversation(student))
 
     def answer(
         self, student: str, marker: str, sheet: str, question_count: int, number: int, answer: VivaAnswer | None
     ) -> None:
-        """Record an answer; it is on the disk when this returns.
+        """Append an answer, which is on disk when this returns.
 
         Args:
             marker: the name of the person who records it.
@@ -120,7 +120,7 @@ class VivaJournal:
         self._append({"student": student, "marker": marker, **fields, "answer": content})
 
     def note(self, student: str, marker: str, text: str) -> None:
-        """Record a note. It replaces the student's earlier note."""
+        """Append a note, which replaces the student's earlier note."""
         self._append({"student": student, "marker": marker, "note": text})
 
     def _append(self, line: Mapping[str, Any]) -> None:
@@ -132,8 +132,8 @@ class VivaJournal:
             file.close()
 
 
-def _after(before: Conversation, line: Mapping[str, Any]) -> Conversation:
-    """Return a conversation after one line of the journal."""
+def _apply_line(before: Conversation, line: Mapping[str, Any]) -> Conversation:
+    """Apply one line of the journal to a conversation."""
     after = replace(before, marker=str(line["marker"]), time=str(line["time"]))
     if "note" in line:
         return replace(after, note=str(line["note"]))

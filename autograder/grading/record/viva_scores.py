@@ -1,4 +1,4 @@
-"""Write the answers of conversations into the gradebook, as a separate assignment.
+"""Write the scores of conversations to the gradebook, as a separate assignment.
 
 The gradebook is derived from the journal, and can be written again at any time. Points that a person has given in the formgrader stay.
 A student without an answer has no submission: the conversation is missing, and does not count as 0.
@@ -27,7 +27,7 @@ _NOTEBOOK = _CELL = "viva"
 
 
 def write_viva_scores(course: Course, chapter: str) -> None:
-    """Bring the gradebook up to date with the answers about a chapter; nothing happens without any answer.
+    """Update the gradebook to the recorded answers about a chapter; without answers, do nothing.
 
     Args:
         chapter: the chapter's full name.
@@ -42,29 +42,29 @@ def write_viva_scores(course: Course, chapter: str) -> None:
     book = TransactionalGradebook(course.gradebook_url, course.config().CourseDirectory.get("course_id", ""))
     try:
         with silence_warnings(), book:
-            _write(book, viva_assignment(chapter), begun)
+            _write_scores(book, viva_assignment(chapter), begun)
     except (SQLAlchemyError, InvalidEntry) as error:
-        raise as_course_error(error, course.gradebook_url) or _unwritten(course, error) from error
+        raise as_course_error(error, course.gradebook_url) or _gradebook_error(course, error) from error
     finally:
         book.dispose()
 
 
-def _write(book: TransactionalGradebook, name: str, begun: Mapping[str, Conversation]) -> None:
+def _write_scores(book: TransactionalGradebook, name: str, begun: Mapping[str, Conversation]) -> None:
     best = max((conversation.question_count for conversation in begun.values()), default=1)
     _make_assignment(book, name, best)
     # A student who was removed from the gradebook stays away.
     students = set(book.db.scalars(select(Student.id)))
-    for student in (begun.keys() & students) - _grades(book, name).keys():
+    for student in (begun.keys() & students) - _read_grades(book, name).keys():
         book.add_submission(name, student)
-    for student, (submission, grade) in _grades(book, name).items():
+    for student, (submission, grade) in _read_grades(book, name).items():
         if student in begun:
-            _update(submission, grade, begun[student], best)
+            _update_grade(submission, grade, begun[student], best)
         elif grade.manual_score is None:  # every answer was taken back
             book.remove_submission(name, student)
     book.db.commit()
 
 
-def _update(submission: Any, grade: Any, conversation: Conversation, best: int) -> None:
+def _update_grade(submission: Any, grade: Any, conversation: Conversation, best: int) -> None:
     submission.timestamp = datetime.fromisoformat(conversation.time).astimezone(UTC).replace(tzinfo=None)
     grade.auto_score = best * conversation.share
     grade.needs_manual_grade = not conversation.finished
@@ -81,8 +81,8 @@ def _make_assignment(book: TransactionalGradebook, name: str, points: int) -> No
     book.update_or_create_grade_cell(_CELL, _NOTEBOOK, name, max_score=points, cell_type="code")
 
 
-def _grades(book: TransactionalGradebook, name: str) -> dict[str, tuple[Any, Any]]:
-    """Return the submission and the grade of every student, in one query."""
+def _read_grades(book: TransactionalGradebook, name: str) -> dict[str, tuple[Any, Any]]:
+    """Return the submission and grade rows of every student, in one query."""
     query = (
         select(SubmittedAssignment, Grade)
         .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
@@ -94,7 +94,7 @@ def _grades(book: TransactionalGradebook, name: str) -> dict[str, tuple[Any, Any
     return {submission.student_id: (submission, grade) for submission, grade in book.db.execute(query)}
 
 
-def _unwritten(course: Course, error: Exception) -> CourseError:
+def _gradebook_error(course: Course, error: Exception) -> CourseError:
     return CourseError(
         f"the answers are recorded, but not yet in the gradebook ({error})",
         where=course.gradebook_url,

@@ -1,1 +1,1 @@
-"""Report and export grades: the class report, and the files that a learning platform takes."""
+"""Report and export grades: the class report, and files for learning platforms."""

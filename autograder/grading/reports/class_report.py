@@ -1,4 +1,4 @@
-"""Summarize each chapter for the class report: how it went, for whom, and what was misunderstood."""
+"""Summarise each chapter for the class report: scores, students, exercises and misconceptions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
 from autograder.grading.record.results import GradeResult, read_results
 from autograder.grading.reports.grades import read_grades
-from autograder.grading.reports.rubric_counts import points_by_hand
+from autograder.grading.reports.rubric_counts import manual_points
 
 BINS = 10
 SLOWEST = 5
@@ -46,18 +46,18 @@ class Work:
 
     @property
     def graded(self) -> bool:
-        """Whether its score is valid: it was handed in and could be graded, and the grader did not fail."""
+        """Whether its score is valid: it was handed in, could be graded, and the grader did not fail."""
         return self.recorded and self.grade.graded
 
     @property
     def share(self) -> float:
-        """Score over best, between 0 and 1."""
+        """The score as a share of the maximum, between 0 and 1."""
         return min(1.0, self.grade.score / self.grade.best) if self.grade.best else 0.0
 
 
 @dataclass(frozen=True)
 class Bin:
-    """One bar of the distribution: the students between two percentages; the upper one is excluded, except for 100."""
+    """One bar of the score distribution: the students between two percentages. Only 100 is included as upper bound."""
 
     low: int
     high: int
@@ -66,7 +66,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class ExerciseSummary:
-    """A class's results in one exercise. Students are named by id."""
+    """A class's results in one exercise, with students listed by id."""
 
     name: str  # the exercise
     best: float  # points that could be earned
@@ -78,14 +78,14 @@ class ExerciseSummary:
 
     @property
     def pass_rate(self) -> float:
-        """Share of the class with full marks."""
+        """The fraction of the class with full marks."""
         total = len(self.full) + len(self.partial) + len(self.none)
         return len(self.full) / total if total else 0.0
 
 
 @dataclass(frozen=True)
 class MisconceptionSummary:
-    """The students who made one mistake."""
+    """The students who made one known mistake."""
 
     exercise: str
     diagnosis: Diagnosis
@@ -128,7 +128,7 @@ class ChapterSummary:
 
     @property
     def handed_in(self) -> int:
-        """The number of students who have handed in."""
+        """The number of students who handed in."""
         return len(self.graded) + len(self.refused) + len(self.ungraded) + len(self.undecided)
 
     @property
@@ -173,7 +173,7 @@ class ChapterSummary:
 
 
 def summarise(works: Iterable[Work], not_brought_in: Mapping[str, Sequence[str]] = {}) -> list[ChapterSummary]:
-    """Return a summary per chapter, in the order of chapters; students are ordered by id everywhere.
+    """Summarise the works by chapter, in the order of chapters, with students ordered by id.
 
     Args:
         works: the works of all students.
@@ -183,12 +183,14 @@ def summarise(works: Iterable[Work], not_brought_in: Mapping[str, Sequence[str]]
     for work in works:
         by_chapter[work.grade.chapter].append(work)
     return [
-        _chapter(chapter, sorted(chapter_works, key=lambda w: w.grade.student), tuple(not_brought_in.get(chapter, ())))
+        _summarise_chapter(
+            chapter, sorted(chapter_works, key=lambda w: w.grade.student), tuple(not_brought_in.get(chapter, ()))
+        )
         for chapter, chapter_works in sorted(by_chapter.items())
     ]
 
 
-def _chapter(chapter: str, works: Sequence[Work], not_brought_in: tuple[str, ...]) -> ChapterSummary:
+def _summarise_chapter(chapter: str, works: Sequence[Work], not_brought_in: tuple[str, ...]) -> ChapterSummary:
     present = [work for work in works if work.grade.handed_in]
     graded = [work for work in present if work.graded]
     shares = [work.share for work in graded]
@@ -199,20 +201,22 @@ def _chapter(chapter: str, works: Sequence[Work], not_brought_in: tuple[str, ...
         chapter=chapter,
         works=tuple(works),
         bins=_distribution(graded),
-        exercises=_exercises(graded),
-        misconceptions=_misconceptions(graded),
+        exercises=_summarise_exercises(graded),
+        misconceptions=_summarise_misconceptions(graded),
         slowest=tuple(timed[:SLOWEST]),
         failed=tuple(work for work in present if work.problems),
         remarked=tuple(work for work in present if work.remarks),
-        graded=_students(graded),
-        ungraded=_students(w for w in present if not w.recorded and w.grade.waits_for not in ("hand-in", "download")),
-        refused=_students(w for w in present if w.recorded and not w.grade.waits_for and not w.grade.gradable),
-        undecided=_students(work for work in present if not work.grade.decided),
-        absent=_students(
+        graded=_student_ids(graded),
+        ungraded=_student_ids(
+            w for w in present if not w.recorded and w.grade.waits_for not in ("hand-in", "download")
+        ),
+        refused=_student_ids(w for w in present if w.recorded and not w.grade.waits_for and not w.grade.gradable),
+        undecided=_student_ids(work for work in present if not work.grade.decided),
+        absent=_student_ids(
             work for work in works if not work.grade.handed_in and work.grade.student not in not_brought_in
         ),
-        pending=_students(work for work in present if work.grade.pending),
-        late=_students(work for work in graded if work.grade.penalty > 0),
+        pending=_student_ids(work for work in present if work.grade.pending),
+        late=_student_ids(work for work in graded if work.grade.penalty > 0),
         average=mean(shares) if shares else 0.0,
         middle=median(shares) if shares else 0.0,
         not_brought_in=not_brought_in,
@@ -220,7 +224,7 @@ def _chapter(chapter: str, works: Sequence[Work], not_brought_in: tuple[str, ...
     )
 
 
-def _students(works: Iterable[Work]) -> tuple[str, ...]:
+def _student_ids(works: Iterable[Work]) -> tuple[str, ...]:
     return tuple(work.grade.student for work in works)
 
 
@@ -233,15 +237,15 @@ def _distribution(works: Sequence[Work]) -> tuple[Bin, ...]:
     return tuple(Bin(i * width, (i + 1) * width, tuple(students)) for i, students in enumerate(inside))
 
 
-def _exercises(works: Sequence[Work]) -> tuple[ExerciseSummary, ...]:
+def _summarise_exercises(works: Sequence[Work]) -> tuple[ExerciseSummary, ...]:
     by_exercise: dict[str, dict[str, ExerciseResult]] = {}
     for work in works:
         for result in work.exercises:
             by_exercise.setdefault(result.name, {})[work.grade.student] = result
-    return tuple(_exercise(name, results) for name, results in by_exercise.items())
+    return tuple(_summarise_exercise(name, results) for name, results in by_exercise.items())
 
 
-def _exercise(name: str, results: dict[str, ExerciseResult]) -> ExerciseSummary:
+def _summarise_exercise(name: str, results: dict[str, ExerciseResult]) -> ExerciseSummary:
     who: dict[str, list[str]] = {"full": [], "some": [], "none": []}
     for student, result in results.items():
         who[score_level(result)].append(student)
@@ -263,7 +267,7 @@ def score_level(result: ExerciseResult) -> str:
     return "some" if result.score > 0 else "none"
 
 
-def _misconceptions(works: Sequence[Work]) -> tuple[MisconceptionSummary, ...]:
+def _summarise_misconceptions(works: Sequence[Work]) -> tuple[MisconceptionSummary, ...]:
     students: dict[tuple[str, Diagnosis], list[str]] = defaultdict(list)
     for work in works:
         for result in work.exercises:
@@ -288,20 +292,20 @@ def read_student_work(course: Course, chapters: Sequence[str] = ()) -> list[Work
     results = {
         (result.student, result.chapter): result
         for chapter in dict.fromkeys(grade.chapter for grade in grades)
-        for result in _with_points_by_hand(course, chapter, read_results(course, chapter))
+        for result in _apply_manual_points(course, chapter, read_results(course, chapter))
     }
     return [
         _group_work(course, grade, results.get((grade.handed_in_by, grade.chapter)))
         if grade.handed_in_by
-        else _work(course, grade, results.get((grade.student, grade.chapter)))
+        else _student_work(course, grade, results.get((grade.student, grade.chapter)))
         for grade in grades
     ]
 
 
-def _with_points_by_hand(course: Course, chapter: str, results: Iterable[GradeResult]) -> list[GradeResult]:
+def _apply_manual_points(course: Course, chapter: str, results: Iterable[GradeResult]) -> list[GradeResult]:
     """Return results in which manual points replace the points of the check."""
     with open_gradebook(course) as gradebook:
-        points = points_by_hand(gradebook, chapter, waiting=True)
+        points = manual_points(gradebook, chapter, waiting=True)
 
     def replaced(student: str, exercise: ExerciseResult) -> ExerciseResult:
         return replace(exercise, score=points.get((f"test_{exercise.name}", student), exercise.score))
@@ -312,8 +316,8 @@ def _with_points_by_hand(course: Course, chapter: str, results: Iterable[GradeRe
     ]
 
 
-def _work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
-    page = _existing(course.folder("feedback", grade.student, grade.chapter) / f"{grade.chapter}.html")
+def _student_work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
+    page = _existing_path(course.folder("feedback", grade.student, grade.chapter) / f"{grade.chapter}.html")
     if grade.decision:
         return Work(grade, remarks=(f"Decided by hand: {grade.decision}",), feedback=page)
     if result is None:
@@ -332,10 +336,10 @@ def _work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
 
 
 def _group_work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
-    """Return a group's work as that of a member who did not hand it in; its problems stand with the member who did."""
-    page = _existing(course.folder("feedback", grade.handed_in_by, grade.chapter) / f"{grade.chapter}.html")
-    return replace(_work(course, grade, result), seconds=None, problems=(), remarks=(), feedback=page)
+    """Return a group's work for a member who did not hand it in, without the problems of the one who did."""
+    page = _existing_path(course.folder("feedback", grade.handed_in_by, grade.chapter) / f"{grade.chapter}.html")
+    return replace(_student_work(course, grade, result), seconds=None, problems=(), remarks=(), feedback=page)
 
 
-def _existing(path: Path) -> Path | None:
+def _existing_path(path: Path) -> Path | None:
     return path if path.is_file() else None

@@ -1,4 +1,4 @@
-"""Count a grade by the rules that ``course.toml`` gives for single exercises, from the points in the gradebook."""
+"""Count a grade by the rules of ``course.toml`` for single exercises, from the points in the gradebook."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ _DIGITS = 6
 
 @dataclass(frozen=True)
 class GradedCell:
-    """A graded cell of a chapter."""
+    """A graded cell of a chapter and its points."""
 
     name: str  # its exercise or question
     best: float  # the points that can be earned
 
 
-def ruled_cells(course: Course, chapter: str, assignment: Any, rules: Mapping[str, ExerciseRule]) -> list[GradedCell]:
-    """Return the graded cells of a chapter that a rule counts otherwise.
+def cells_with_rules(
+    course: Course, chapter: str, assignment: Any, rules: Mapping[str, ExerciseRule]
+) -> list[GradedCell]:
+    """Return a chapter's graded cells for which ``course.toml`` has a rule.
 
     Args:
         assignment: nbgrader's assignment.
@@ -51,8 +53,8 @@ def ruled_cells(course: Course, chapter: str, assignment: Any, rules: Mapping[st
     ]
 
 
-def counted(grade: Grade, submission: Any, cells: list[GradedCell], plan: CourseFile) -> Grade:
-    """Return a grade as the rules count it, with the penalty of its new points.
+def count_by_rules(grade: Grade, submission: Any, cells: list[GradedCell], plan: CourseFile) -> Grade:
+    """Return a grade counted by the rules, with the penalty for its new points.
 
     Args:
         grade: the grade as the gradebook has it.
@@ -76,11 +78,11 @@ def counted(grade: Grade, submission: Any, cells: list[GradedCell], plan: Course
         if row is not None and row.needs_manual_grade and not rules[cell.name].needs_answer:
             pending -= 1
     raw, best = round(raw, _DIGITS), round(best, _DIGITS)
-    return replace(grade, raw=raw, best=best, pending=pending, penalty=_penalty(grade, raw, plan))
+    return replace(grade, raw=raw, best=best, pending=pending, penalty=_penalty_under_rules(grade, raw, plan))
 
 
-def _penalty(grade: Grade, raw: float, plan: CourseFile) -> float:
-    """Return what lateness takes off new points: the same share as of the old ones."""
+def _penalty_under_rules(grade: Grade, raw: float, plan: CourseFile) -> float:
+    """Return the late penalty for the new points: the same share as for the old points."""
     if grade.raw:
         return round(grade.penalty * raw / grade.raw, _DIGITS)
     return plan.late_penalty(grade.chapter, grade.student, raw, grade.submitted_utc)

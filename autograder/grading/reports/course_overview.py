@@ -1,4 +1,4 @@
-"""The whole course at a glance: each student in each chapter, how they move, and who falls behind."""
+"""Summarise the course: each student's share in each chapter, the change, and the students who fall behind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IN_A_ROW = 2
 
 @dataclass(frozen=True)
 class Cell:
-    """One student in one chapter."""
+    """One student's result in one chapter."""
 
     chapter: str
     # points after penalties over points to be earned, between 0 and 1; None if there is no grade
@@ -34,7 +34,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class StudentRow:
-    """One student in all chapters."""
+    """One student's results in all chapters."""
 
     student: str  # the id
     cells: tuple[Cell, ...]  # one per chapter, in the course's order
@@ -45,7 +45,7 @@ class StudentRow:
 
 @dataclass(frozen=True)
 class CourseOverview:
-    """All students in all chapters, ordered by id."""
+    """All students' results in all chapters, ordered by id."""
 
     chapters: tuple[str, ...]
     rows: tuple[StudentRow, ...]
@@ -59,7 +59,7 @@ class CourseOverview:
 
 
 def course_overview(summaries: Sequence[ChapterSummary], now: datetime | None = None) -> CourseOverview:
-    """Return the overview of some chapters.
+    """Build the course overview from chapter summaries.
 
     Args:
         summaries: one per chapter, in the course's order.
@@ -68,24 +68,24 @@ def course_overview(summaries: Sequence[ChapterSummary], now: datetime | None = 
     cells: dict[str, dict[str, Cell]] = {}
     for summary in summaries:
         for work in summary.works:
-            cells.setdefault(work.grade.student, {})[summary.chapter] = _cell(work, summary, now)
+            cells.setdefault(work.grade.student, {})[summary.chapter] = _chapter_cell(work, summary, now)
     chapters = tuple(summary.chapter for summary in summaries)
-    return CourseOverview(chapters, tuple(_row(student, cells[student], chapters) for student in sorted(cells)))
+    return CourseOverview(chapters, tuple(_student_row(student, cells[student], chapters) for student in sorted(cells)))
 
 
-def _row(student: str, graded: dict[str, Cell], chapters: Iterable[str]) -> StudentRow:
+def _student_row(student: str, graded: dict[str, Cell], chapters: Iterable[str]) -> StudentRow:
     cells = tuple(graded.get(chapter, Cell(chapter, status="not in this chapter")) for chapter in chapters)
-    change = _change(cells)
+    change = _share_change(cells)
     return StudentRow(student, cells, change, tuple(_reasons(cells, change)))
 
 
-def _cell(work: Work, summary: ChapterSummary, now: datetime | None) -> Cell:
+def _chapter_cell(work: Work, summary: ChapterSummary, now: datetime | None) -> Cell:
     if not work.graded:
-        return Cell(summary.chapter, status=_status(work, summary, now))
-    return Cell(summary.chapter, work.share, _of_exercises(work), waiting=work.grade.pending > 0)
+        return Cell(summary.chapter, status=_cell_status(work, summary, now))
+    return Cell(summary.chapter, work.share, _exercise_share(work), waiting=work.grade.pending > 0)
 
 
-def _status(work: Work, summary: ChapterSummary, now: datetime | None) -> str:
+def _cell_status(work: Work, summary: ChapterSummary, now: datetime | None) -> str:
     if work.grade.student in summary.not_brought_in:
         return "not collected"
     if work.grade.handed_in:
@@ -94,43 +94,43 @@ def _status(work: Work, summary: ChapterSummary, now: datetime | None) -> str:
 
 
 def _is_over(work: Work, summary: ChapterSummary, now: datetime | None) -> bool:
-    """Return whether a chapter's time has passed; without a deadline, it has when half of the class has handed in."""
+    """Return whether the deadline has passed or, without a deadline, half of the class has handed in."""
     if work.grade.due is not None:
         return now is None or work.grade.due <= now
     return 2 * summary.handed_in >= len(summary.works)
 
 
-def _of_exercises(work: Work) -> float | None:
+def _exercise_share(work: Work) -> float | None:
     best = sum(result.max_score for result in work.exercises)
     if best:
         return min(1.0, sum(result.score for result in work.exercises) / best)
     return None if work.grade.pending else work.share
 
 
-def _change(cells: Sequence[Cell]) -> float | None:
+def _share_change(cells: Sequence[Cell]) -> float | None:
     shares = [cell.exercises for cell in cells if cell.exercises is not None]
     return shares[-1] - mean(shares[:-1]) if len(shares) > 1 else None
 
 
 def _reasons(cells: Sequence[Cell], change: float | None) -> Iterable[str]:
     closed = [cell for cell in cells if cell.share is not None or cell.status == "not handed in"]
-    if missing := _last_in_a_row(closed, [cell.status == "not handed in" for cell in closed]):
-        yield f"nothing handed in for {_listed(missing)}"
+    if missing := _trailing_run(closed, [cell.status == "not handed in" for cell in closed]):
+        yield f"nothing handed in for {_join_chapters(missing)}"
     judged = [cell for cell in cells if cell.exercises is not None]
-    if low := _last_in_a_row(judged, [(cell.exercises or 0.0) < LOW for cell in judged]):
-        yield f"under {LOW:.0%} of the exercises' points in {_listed(low)}".replace("%", " %")
+    if low := _trailing_run(judged, [(cell.exercises or 0.0) < LOW for cell in judged]):
+        yield f"under {LOW:.0%} of the exercises' points in {_join_chapters(low)}".replace("%", " %")
     # A hair is not a quarter: sums of tenths do not add up.
     if change is not None and change <= -DROP + 1e-9:
         yield f"{-100 * change:.0f} percentage points below their average in {judged[-1].chapter}"
 
 
-def _last_in_a_row(cells: Sequence[Cell], holds: Sequence[bool]) -> Sequence[Cell]:
-    """Return the last cells for which something holds without a break; none if they are too few to say anything."""
+def _trailing_run(cells: Sequence[Cell], holds: Sequence[bool]) -> Sequence[Cell]:
+    """Return the longest run of cells at the end for which ``holds`` is true; empty if it is too short."""
     length = next((i for i, held in enumerate(reversed(holds)) if not held), len(holds))
     enough = min(IN_A_ROW, len(holds))
     return cells[len(cells) - length :] if enough and length >= enough else ()
 
 
-def _listed(cells: Sequence[Cell]) -> str:
+def _join_chapters(cells: Sequence[Cell]) -> str:
     *others, last = [cell.chapter for cell in cells]
     return f"{', '.join(others)} and {last}" if others else last

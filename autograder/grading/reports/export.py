@@ -40,8 +40,8 @@ HINTS = {
 
 
 @dataclass(frozen=True)
-class Exported:
-    """A file of grades."""
+class ExportedFile:
+    """An exported file of grades."""
 
     path: Path
     students: tuple[str, ...]  # the students in it
@@ -58,8 +58,8 @@ def export(
     rule: TotalRule | None = None,
     forms: Mapping[str, WorksheetForm] = {},
     last: Mapping[str, Mapping[str, str]] = {},
-) -> list[Exported]:
-    """Write grades and return the files.
+) -> list[ExportedFile]:
+    """Export grades to files in one format, and return the files.
 
     Args:
         grades: the result of :func:`autograder.grading.reports.grades.read_grades`. Chapters without submissions are omitted, because
@@ -84,22 +84,22 @@ def export(
         )
     if not any(grade.handed_in for grade in grades):
         raise CourseError("nobody has handed in anything yet", do="Grade submissions first: tfcourse autograde CHAPTER")
-    if form != "csv" and not _graded(grades):
+    if form != "csv" and not _graded_only(grades):
         raise CourseError(
             "nothing that was handed in has a grade",
             do="tfcourse report prints the reasons; --format csv exports all students.",
         )
     begun = {grade.chapter for grade in grades if grade.handed_in}
-    included = [grade for grade in grades if grade.chapter in begun and _may_go_to(form, grade)]
+    included = [grade for grade in grades if grade.chapter in begun and _belongs_on_platform(form, grade)]
     if not included:
         raise CourseError(
             f"nothing of these chapters was handed in on {form.capitalize()}",
             do="Choose the other platform with --format.",
         )
     ordered = sorted(included, key=lambda grade: (grade.chapter, grade.student))
-    tables = moodle_tables(_graded(ordered), forms, last) if form == "moodle" else _WRITERS[form](ordered)
+    tables = moodle_tables(_graded_only(ordered), forms, last) if form == "moodle" else _WRITERS[form](ordered)
     if form == "csv" and weights:
-        tables += _totals(included, weights, rule)
+        tables += _total_tables(included, weights, rule)
     if form == "canvas":
         tables = [replace(table, header=[columns.get(title, title) for title in table.header]) for table in tables]
     try:
@@ -109,17 +109,19 @@ def export(
         raise CourseError(
             error.what, where=error.where, do="Nothing was written. Choose another folder with --to."
         ) from error
-    return [Exported(folder / table.name, _students(table.grades), _students(table.left_out)) for table in tables]
+    return [
+        ExportedFile(folder / table.name, _student_ids(table.grades), _student_ids(table.left_out)) for table in tables
+    ]
 
 
-def _may_go_to(form: str, grade: Grade) -> bool:
-    """Return whether a grade belongs on a platform: what was handed in on one platform is not sent to another."""
+def _belongs_on_platform(form: str, grade: Grade) -> bool:
+    """Return whether a grade belongs on a platform: submissions of one platform are not exported to another."""
     other = {"canvas": "moodle", "moodle": "canvas"}.get(form)
     return grade.platform != other or other is None
 
 
 def _remove_earlier(folder: Path, form: str, written: Container[str], chapters: Iterable[str]) -> None:
-    """Remove the tables of an earlier export that this one does not have, so that nobody imports outdated grades beside the new ones."""
+    """Remove tables of an earlier export that are not written again, so that no outdated grades are imported."""
     names = {
         "canvas": ["canvas.csv", *(_canvas_name(chapter) for chapter in chapters)],
         "moodle": [
@@ -137,17 +139,17 @@ def _canvas_name(chapter: str) -> str:
     return f"canvas-{chapter}.csv"
 
 
-def _students(grades: Iterable[Grade]) -> tuple[str, ...]:
+def _student_ids(grades: Iterable[Grade]) -> tuple[str, ...]:
     return tuple(sorted({grade.student for grade in grades}))
 
 
-def _graded(grades: Iterable[Grade]) -> list[Grade]:
-    """Return the valid grades: of work that is graded, and not at 0 because it could not be graded."""
+def _graded_only(grades: Iterable[Grade]) -> list[Grade]:
+    """Return the valid grades, without submissions at 0 that could not be graded."""
     return [grade for grade in grades if grade.graded]
 
 
-def not_begun(grades: Iterable[Grade]) -> str:
-    """Return a phrase for the chapters that are left out because they have no submissions, or an empty string."""
+def not_begun_message(grades: Iterable[Grade]) -> str:
+    """List the chapters that are left out because they have no submissions, as a phrase; empty if none is."""
     begun: dict[str, bool] = {}
     for grade in grades:
         begun[grade.chapter] = begun.get(grade.chapter, False) or grade.handed_in
@@ -155,17 +157,17 @@ def not_begun(grades: Iterable[Grade]) -> str:
     return f"left out, because nothing was handed in: {', '.join(empty)}" if empty else ""
 
 
-def handed_in_nothing(grades: Iterable[Grade]) -> list[Grade]:
-    """Return the grades of students who handed in nothing for a chapter for which others did."""
+def absent_grades(grades: Iterable[Grade]) -> list[Grade]:
+    """Return the grades of students who did not hand in a chapter that others did."""
     everything = [grade for grade in grades if not grade.viva]
     begun = {grade.chapter for grade in everything if grade.handed_in}
     return [grade for grade in everything if grade.chapter in begun and not grade.handed_in]
 
 
 def absent_lines(grades: Iterable[Grade], form: str) -> list[str]:
-    """Return, for each chapter, who handed in nothing and what the file has in their place."""
+    """Return a line per chapter with the students who did not hand in, and their value in the file."""
     shown = "0 points in the file" if form == "csv" else "no score in the file"
-    ordered = sorted(handed_in_nothing(grades), key=lambda grade: (grade.chapter, grade.student))
+    ordered = sorted(absent_grades(grades), key=lambda grade: (grade.chapter, grade.student))
     lines = []
     for chapter, several in groupby(ordered, key=lambda grade: grade.chapter):
         names = [grade.full_name for grade in several]
@@ -173,8 +175,8 @@ def absent_lines(grades: Iterable[Grade], form: str) -> list[str]:
     return lines
 
 
-def open_choices(grades: Iterable[Grade]) -> str:
-    """Return a sentence on the submissions whose notebook is not chosen yet, or an empty string."""
+def open_choices_message(grades: Iterable[Grade]) -> str:
+    """Describe the submissions without a chosen notebook in a sentence; empty without such submissions."""
     undecided = [grade for grade in grades if not grade.decided and not grade.handed_in_by]
     if not undecided:
         return ""
@@ -186,17 +188,17 @@ def open_choices(grades: Iterable[Grade]) -> str:
     )
 
 
-def _percent(share: float | None) -> str:
+def _percent_text(share: float | None) -> str:
     return "" if share is None else number_text(100 * share)
 
 
-def _moment(naive: datetime | None) -> str:
-    """Return a time of the gradebook, which is in UTC, with its offset."""
+def _time_text(naive: datetime | None) -> str:
+    """Format a naive UTC time of the gradebook with its offset."""
     return "" if naive is None else naive.replace(tzinfo=UTC).isoformat(sep=" ", timespec="seconds")
 
 
-def _csv(grades: Sequence[Grade]) -> list[Table]:
-    """Return a table with the columns of nbgrader's export, whether a manual question still waits, and why a person gave the points.
+def _csv_tables(grades: Sequence[Grade]) -> list[Table]:
+    """Return a table with nbgrader's export columns, pending manual grading, and the reason for manual decisions.
 
     A student who handed in nothing has 0 points and no timestamp, as in nbgrader's export. A missing conversation has no points, nor has
     work without a grade.
@@ -207,8 +209,8 @@ def _csv(grades: Sequence[Grade]) -> list[Table]:
 
     columns: dict[str, Callable[[Grade], object]] = {
         "assignment": lambda grade: grade.chapter,
-        "duedate": lambda grade: _moment(grade.due),
-        "timestamp": lambda grade: _moment(grade.submitted),
+        "duedate": lambda grade: _time_text(grade.due),
+        "timestamp": lambda grade: _time_text(grade.submitted),
         "student_id": lambda grade: grade.student,
         "last_name": lambda grade: grade.last_name,
         "first_name": lambda grade: grade.first_name,
@@ -224,8 +226,8 @@ def _csv(grades: Sequence[Grade]) -> list[Table]:
     return [Table("grades.csv", list(columns), rows, grades)]
 
 
-def _totals(grades: Sequence[Grade], weights: Mapping[str, float], rule: TotalRule | None) -> list[Table]:
-    """Return shares of the points in percent, chapter by chapter and in all, and the chapters of which something is still open.
+def _total_tables(grades: Sequence[Grade], weights: Mapping[str, float], rule: TotalRule | None) -> list[Table]:
+    """Return shares in percent, per chapter and in total, and the chapters with pending decisions.
 
     With a rule, the total's points, its grade, whether it passes and the chapters that are dropped follow.
     """
@@ -238,30 +240,30 @@ def _totals(grades: Sequence[Grade], weights: Mapping[str, float], rule: TotalRu
     rows = [
         [
             *(result.grade.student, result.grade.last_name, result.grade.first_name, result.grade.email),
-            *(_percent(result.shares[chapter]) for chapter in chapters),
+            *(_percent_text(result.shares[chapter]) for chapter in chapters),
             number_text(100 * result.share),
             " ".join(result.open_chapters),
-            *(_by_rule(result) if rule is not None else ()),
+            *(_rule_cells(result) if rule is not None else ()),
         ]
         for result in results
     ]
     return [Table("totals.csv", header, rows, [result.grade for result in results])]
 
 
-def _by_rule(total: Total) -> list[str]:
+def _rule_cells(total: Total) -> list[str]:
     passed = {True: "yes", False: "no", None: ""}[total.passed]
     return [number_text(total.points or 0.0), total.grade_name, passed, " ".join(total.dropped)]
 
 
-def _canvas(grades: Sequence[Grade]) -> list[Table]:
-    """Return Canvas's tables without any empty cell: its own columns first, one column per assignment, and a row of points possible.
+def _canvas_tables(grades: Sequence[Grade]) -> list[Table]:
+    """Return tables for Canvas without empty cells: its own columns, then one column per assignment.
 
     Canvas finds a student by ID, then by SIS Login ID, then by name. An empty cell would delete a grade that was entered by hand. So a
     student has a cell only for work that was graded: ``canvas.csv`` has the students with every chapter, and each further file has one
     chapter and the students who lack another one.
     """
     by_student: dict[str, dict[str, Grade]] = {}
-    for grade in sorted(_graded(grades), key=lambda grade: (grade.student, grade.chapter)):
+    for grade in sorted(_graded_only(grades), key=lambda grade: (grade.student, grade.chapter)):
         by_student.setdefault(grade.student, {})[grade.chapter] = grade
     chapters = sorted({chapter for scores in by_student.values() for chapter in scores})
     complete = {student: scores for student, scores in by_student.items() if len(scores) == len(chapters)}
@@ -288,4 +290,4 @@ def _canvas_table(name: str, chapters: Sequence[str], by_student: Mapping[str, M
     return Table(name, header, rows, grades)
 
 
-_WRITERS: dict[str, Callable[[Sequence[Grade]], list[Table]]] = {"csv": _csv, "canvas": _canvas}
+_WRITERS: dict[str, Callable[[Sequence[Grade]], list[Table]]] = {"csv": _csv_tables, "canvas": _canvas_tables}

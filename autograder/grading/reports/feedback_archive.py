@@ -28,7 +28,7 @@ from autograder.atomic_files import write_all_or_none
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
 from autograder.errors import CourseError, some
-from autograder.grading.feedback.exporter import FeedbackExporter, with_gradebook
+from autograder.grading.feedback.exporter import FeedbackExporter, bind_gradebook
 from autograder.grading.reports.grades import Grade, read_grades
 from autograder.intake.people.standing import group_submitters, is_outside
 from autograder.intake.roster import Student, read_roster, safe_id
@@ -52,7 +52,7 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:_]+")
 
 @dataclass(frozen=True)
 class FeedbackArchive:
-    """The archives of one chapter."""
+    """The feedback archives of one chapter."""
 
     chapter: str
     paths: tuple[Path, ...]  # the archives; several if one would be too large for an upload
@@ -65,7 +65,9 @@ class FeedbackArchive:
 def export_feedback(
     course: Course, chapters: Sequence[str], platform: str, folder: Path, *, max_bytes: int = MAX_BYTES
 ) -> list[FeedbackArchive]:
-    """Write the feedback of some chapters in a platform's format, and return the archives. Strangers and withdrawn students get no page.
+    """Write the feedback of some chapters in a platform's format, and return the archives.
+
+    Unlisted and withdrawn students get no page.
 
     Args:
         chapters: names of chapters. A chapter without pages for students of the platform gets no archive.
@@ -81,9 +83,9 @@ def export_feedback(
     files: dict[Path, bytes] = {}
     archives_written = []
     for chapter in chapters:
-        pages, left_out, unlisted = _pages(course, chapter, platform, roster)
+        pages, left_out, unlisted = _collect_pages(course, chapter, platform, roster)
         entries = [(name_of(student, chapter), page) for student, page in pages]
-        archives = list(_packed(entries, max_bytes))
+        archives = list(_pack(entries, max_bytes))
         paths = [
             folder / f"feedback_{platform}_{chapter}{f'_{number}' if len(archives) > 1 else ''}.zip"
             for number in range(1, len(archives) + 1)
@@ -111,10 +113,10 @@ def _reason_for_no_archive(archives: Iterable[FeedbackArchive], platform: str) -
     return f"nobody's number on {platform.capitalize()} is known; feedback waits for {some(without)}"
 
 
-def _pages(
+def _collect_pages(
     course: Course, chapter: str, platform: str, roster: dict[str, Student]
 ) -> tuple[list[tuple[Student, bytes]], list[str], list[str]]:
-    """Return the students with a number on the platform and their pages, those without, and strangers.
+    """Return three lists: reachable students with their pages, students without a platform number, and unlisted ids.
 
     Every member of a group has a page.
     """
@@ -130,10 +132,10 @@ def _pages(
     for name, page in everyone.items():
         submitter = roster.get(name, Student(name))
         # The work of a student who has withdrawn is still that of the group's other members.
-        is_teams = _is_teams(submitter, chapter)  # Moodle gives a team's page to all members
+        is_teams = _is_team_submission(submitter, chapter)  # Moodle gives a team's page to all members
         recipients = [submitter] if name not in unlisted or (is_teams and members[name]) else []
         if not is_teams:
-            recipients += [_with_upload_of(submitter, roster[member], chapter) for member in members[name]]
+            recipients += [_add_group_upload(submitter, roster[member], chapter) for member in members[name]]
         for student in recipients:
             content = page.read_bytes() if student is submitter else pages_of_members.get(student.id)
             if content is not None and _is_reachable(student, platform, chapter):
@@ -144,7 +146,7 @@ def _pages(
 
 
 def member_pages(course: Course, chapter: str, members: Iterable[str]) -> dict[str, bytes]:
-    """Return the pages of group members who did not hand in themselves, by student, with their own name, points and lateness.
+    """Return the pages of group members who did not hand in themselves, with their own name, points and lateness.
 
     A member has none if the group's notebook is not graded.
 
@@ -163,7 +165,7 @@ def member_pages(course: Course, chapter: str, members: Iterable[str]) -> dict[s
     exporter = FeedbackExporter(parent=converter, config=config)
     pages = {}
     with open_gradebook(course) as gradebook:
-        step = with_gradebook(gradebook)(config=config)
+        step = bind_gradebook(gradebook)(config=config)
         for grade in grades:
             path = course.folder("autograded", grade.handed_in_by, chapter) / f"{chapter}.ipynb"
             if path.is_file():
@@ -177,7 +179,7 @@ def member_pages(course: Course, chapter: str, members: Iterable[str]) -> dict[s
 
 
 def _member_data(grade: Grade, submitter: dict[str, Any]) -> dict[str, Any]:
-    """Return what differs between a member's page and that of the member who handed in."""
+    """Return the page metadata in which a group member differs from the member who handed in."""
     named = grade.first_name or grade.last_name
     return {
         "student": grade.student,
@@ -189,8 +191,8 @@ def _member_data(grade: Grade, submitter: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _with_upload_of(submitter: Student, member: Student, chapter: str) -> Student:
-    """Return a member of a group with the number of the group's attachment, of which Canvas keeps one."""
+def _add_group_upload(submitter: Student, member: Student, chapter: str) -> Student:
+    """Return a group member with the number of the group's attachment, of which Canvas stores one."""
     if submitter.platform_of(chapter) != "canvas" or chapter not in submitter.uploads or chapter in member.uploads:
         return member
     uploads = {**member.uploads, chapter: submitter.uploads[chapter]}
@@ -201,30 +203,30 @@ def _is_reachable(student: Student, platform: str, chapter: str) -> bool:
     if student.platform_of(chapter) != platform:
         return False
     if platform == "moodle":
-        return _is_teams(student, chapter) or bool(student.number_on_moodle(chapter))
+        return _is_team_submission(student, chapter) or bool(student.number_on_moodle(chapter))
     return chapter in student.uploads and bool(student.user)
 
 
-def _is_teams(student: Student, chapter: str) -> bool:
-    """Return whether a student has the work of a team on Moodle."""
+def _is_team_submission(student: Student, chapter: str) -> bool:
+    """Return whether a student's submission on Moodle is a team's."""
     upload = student.uploads.get(chapter, "")
     return student.platform_of(chapter) == "moodle" and bool(upload) and not upload.isdecimal()
 
 
-def _packed(entries: Sequence[tuple[str, bytes]], max_bytes: int) -> Iterable[bytes]:
-    """Yield archives of the entries, each as large as allowed."""
+def _pack(entries: Sequence[tuple[str, bytes]], max_bytes: int) -> Iterable[bytes]:
+    """Yield ZIP archives of the entries, each as large as allowed."""
     waiting = list(entries)
     while waiting:
         count = len(waiting)
-        archive = _zipped(waiting)
+        archive = _zip_entries(waiting)
         while len(archive) > max_bytes and count > 1:
             count = max(1, min(count - 1, int(count * max_bytes / len(archive))))
-            archive = _zipped(waiting[:count])
+            archive = _zip_entries(waiting[:count])
         yield archive
         waiting = waiting[count:]
 
 
-def _zipped(entries: Iterable[tuple[str, bytes]]) -> bytes:
+def _zip_entries(entries: Iterable[tuple[str, bytes]]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in entries:
@@ -236,7 +238,7 @@ def _zipped(entries: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def _moodle_name(student: Student, chapter: str) -> str:
-    if _is_teams(student, chapter):
+    if _is_team_submission(student, chapter):
         return f"{student.uploads[chapter]}_assignsubmission_file/{chapter}.html"
     name = _UNSAFE.sub(" ", student.name).strip(" .~") or "student"
     return f"{name}_{student.number_on_moodle(chapter)}_assignsubmission_file/{chapter}.html"

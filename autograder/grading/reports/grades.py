@@ -20,7 +20,7 @@ from autograder.course.gradebook.reader import open_gradebook
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 from autograder.grading.record.results import Status, read_results
-from autograder.grading.reports.counting import counted, ruled_cells
+from autograder.grading.reports.counting import cells_with_rules, count_by_rules
 from autograder.intake.downloads.journal import read_journal
 from autograder.intake.people.standing import counts_for, enrolled_students, group_submitters, submitters
 from autograder.intake.roster import Student, read_roster, roster_path
@@ -30,7 +30,7 @@ WaitsFor = Literal["", "choice", "grading", "hand-in", "download"]
 
 @dataclass(frozen=True)
 class Grade:
-    """One student's grade in one chapter."""
+    """A student's grade in one chapter."""
 
     student: str  # the student's id in the course folder
     first_name: str  # from the class list, the gradebook or a download, or empty
@@ -70,22 +70,22 @@ class Grade:
 
     @property
     def submitted_utc(self) -> datetime | None:
-        """The submission time with its zone, UTC."""
+        """The submission time with its time zone, UTC."""
         return self.submitted and self.submitted.replace(tzinfo=UTC)
 
     @property
     def decided(self) -> bool:
-        """Whether no notebook has to be chosen among several."""
+        """Whether no choice among several notebooks is pending."""
         return self.waits_for != "choice"
 
     @property
     def not_yet(self) -> bool:
-        """Whether points can still come without anybody's decision: the work has not been graded, handed in or downloaded."""
+        """Whether points may still come without a decision, because grading, hand-in or download is pending."""
         return self.waits_for in ("grading", "hand-in", "download")
 
     @property
     def graded(self) -> bool:
-        """Whether the student handed in work that is graded, or that a person has given points."""
+        """Whether the student's submission is graded or a person has given points."""
         return self.handed_in and bool(self.gradable) and not self.waits_for
 
     @property
@@ -102,7 +102,7 @@ class Grade:
 
     @property
     def full_name(self) -> str:
-        """First and last name, or the id if there is no name."""
+        """First and last name, or the id without a name."""
         return f"{self.first_name} {self.last_name}".strip() or self.student
 
 
@@ -151,16 +151,16 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
             submissions = {
                 submission.student_id: submission for submission in gradebook.assignment_submissions(chapter)
             }
-            waiting = _waiting(gradebook)
+            waiting = _count_by_submission(gradebook)
             results = {result.student: result.status for result in read_results(course, chapter)}
             # The lecturer's own assignments, which only nbgrader grades, have no results.
             rules = plan.chapter(chapter).exercises if by_rules else {}
-            cells = ruled_cells(course, chapter, assignment, rules)
+            cells = cells_with_rules(course, chapter, assignment, rules)
             ours = any(notebook.name == chapter for notebook in assignment.notebooks)
             for student in students:
                 known_as = roster.get(student.id, Student(student.id))
                 submission = submissions.get(student.id)
-                grade = _grade(assignment, student, submission, known_as, waiting)
+                grade = _build_grade(assignment, student, submission, known_as, waiting)
                 if results.get(student.id) == "to decide" and (submitted / student.id / chapter).is_dir():
                     grade = replace(grade, handed_in=True, waits_for="choice")
                 elif submission is None and student.id in present[chapter]:
@@ -171,16 +171,18 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
                     status = results.get(student.id) if ours else "graded"
                     grade = replace(
                         grade,
-                        gradable=_gradable(submission, status),
+                        gradable=_is_gradable(submission, status),
                         has_result=status is not None,
                         in_place=(submitted / student.id / chapter).is_dir(),
                     )
-                grade = counted(_with_own_deadline(grade, plan), submission, cells, plan)
-                grades.append(_decided(grade, *known_as.decided[chapter]) if chapter in known_as.decided else grade)
+                grade = count_by_rules(_apply_own_deadline(grade, plan), submission, cells, plan)
+                grades.append(
+                    _apply_decision(grade, *known_as.decided[chapter]) if chapter in known_as.decided else grade
+                )
     times = {chapter: read_journal(course, chapter).times for chapter in present}
     shared = [
         grade
-        for grade in _shared_within_groups(course, grades, roster)
+        for grade in _share_within_groups(course, grades, roster)
         if counts_for(roster, grade.student, grade.chapter, plan, handed_in=grade.handed_in)
     ]
     _refuse_shared_numbers(course, shared)
@@ -192,8 +194,8 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
     ]
 
 
-def _decided(grade: Grade, points: float, reason: str) -> Grade:
-    """Return a grade with the points that a person gave; the reason names a notebook that was graded since."""
+def _apply_decision(grade: Grade, points: float, reason: str) -> Grade:
+    """Return a grade with the points that a person decided; the reason mentions a notebook graded since."""
     if grade.graded:
         reason += f"; a notebook that was handed in since has {grade.score:g} points (tfcourse decide --undo counts it)"
     return replace(
@@ -210,27 +212,27 @@ def _decided(grade: Grade, points: float, reason: str) -> Grade:
     )
 
 
-def _shared_within_groups(course: Course, grades: Sequence[Grade], roster: Mapping[str, Student]) -> list[Grade]:
-    """Return grades in which the members of a group have that of the one who handed in for it."""
+def _share_within_groups(course: Course, grades: Sequence[Grade], roster: Mapping[str, Student]) -> list[Grade]:
+    """Return the grades, with each group member's grade replaced by that of the member who handed in."""
     plan = read_course_file(course.root)
     by_key = {(grade.chapter, grade.student): grade for grade in grades}
     shared = dict(by_key)
     for chapter in dict.fromkeys(grade.chapter for grade in grades):
         present = [grade.student for grade in grades if grade.chapter == chapter and grade.handed_in]
         for name, submitter in group_submitters(course, chapter, roster, present).items():
-            grade = _by_own_deadline(by_key[chapter, submitter], name, plan)
-            shared[chapter, name] = _for_member(grade, by_key[chapter, name])
+            grade = _apply_member_deadline(by_key[chapter, submitter], name, plan)
+            shared[chapter, name] = _copy_to_member(grade, by_key[chapter, name])
     return list(shared.values())
 
 
-def _with_own_deadline(grade: Grade, plan: CourseFile) -> Grade:
-    """Return a grade with the deadline of ``course.toml``, if it has one; a gradebook that was not brought up to date has another one."""
+def _apply_own_deadline(grade: Grade, plan: CourseFile) -> Grade:
+    """Return a grade with the student's deadline in ``course.toml``, which the gradebook may not have yet."""
     due = plan.due(grade.chapter, grade.student)
     return grade if due is None else replace(grade, due=due.astimezone(UTC).replace(tzinfo=None))
 
 
-def _by_own_deadline(grade: Grade, member: str, plan: CourseFile) -> Grade:
-    """Return a grade with the lateness of another member of the group, whose deadline may be another.
+def _apply_member_deadline(grade: Grade, member: str, plan: CourseFile) -> Grade:
+    """Return a grade with its lateness computed from another group member's deadline.
 
     An extension is one student's: a group must not get it by letting that student hand in.
     """
@@ -241,8 +243,8 @@ def _by_own_deadline(grade: Grade, member: str, plan: CourseFile) -> Grade:
     return replace(grade, due=due.astimezone(UTC).replace(tzinfo=None), penalty=penalty)
 
 
-def _for_member(grade: Grade, member: Grade) -> Grade:
-    """Return a grade as the grade of another group member, for the platform on which the group handed in.
+def _copy_to_member(grade: Grade, member: Grade) -> Grade:
+    """Copy a grade to another group member, for the platform on which the group handed in.
 
     Pending manual work is reported only for the submitter.
     """
@@ -266,7 +268,7 @@ def _for_member(grade: Grade, member: Grade) -> Grade:
 
 
 def _refuse_shared_numbers(course: Course, grades: Sequence[Grade]) -> None:
-    """Refuse grades of several students with the same number on a platform."""
+    """Refuse grades if several students have the same number on a platform."""
     students: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for grade in grades:
         if grade.canvas_id:
@@ -282,20 +284,20 @@ def _refuse_shared_numbers(course: Course, grades: Sequence[Grade]) -> None:
             )
 
 
-def answers_waiting(course: Course, chapter: str) -> list[tuple[str, int]]:
-    """Return the students with answers in a chapter that wait for manual grading, and their numbers, from the gradebook.
+def count_waiting_answers(course: Course, chapter: str) -> list[tuple[str, int]]:
+    """Return the students with answers that wait for manual grading in a chapter, and the numbers of answers.
 
     Raises:
         CourseError: if the gradebook cannot be read.
     """
     with open_gradebook(course) as gradebook:
-        waiting = _waiting(gradebook)
+        waiting = _count_by_submission(gradebook)
         submissions = gradebook.assignment_submissions(chapter)
         return sorted((s.student_id, waiting[s.id]) for s in submissions if s.id in waiting)
 
 
-def _waiting(gradebook: Any) -> dict[str, int]:
-    """Return the number of waiting answers by the gradebook's id of their submission, in one query."""
+def _count_by_submission(gradebook: Any) -> dict[str, int]:
+    """Return the number of waiting answers by submission id, in one query."""
     query = (
         select(SubmittedNotebook.assignment_id, func.count())
         .join(GradeRow, GradeRow.notebook_id == SubmittedNotebook.id)
@@ -305,8 +307,8 @@ def _waiting(gradebook: Any) -> dict[str, int]:
     return {submission: int(answers) for submission, answers in gradebook.db.execute(query)}
 
 
-def _gradable(submission: Any, status: Status | None) -> bool | None:
-    """Return whether a submission could be graded or a person has decided about it; None if that is unknown."""
+def _is_gradable(submission: Any, status: Status | None) -> bool | None:
+    """Return whether a submission could be graded or was decided by a person; None if that is unknown."""
     if status not in ("not gradable", None):
         return True
     grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
@@ -319,7 +321,9 @@ def _gradable(submission: Any, status: Status | None) -> bool | None:
     return False
 
 
-def _grade(assignment: Any, student: Any, submission: Any, known_as: Student, waiting: Mapping[str, int]) -> Grade:
+def _build_grade(
+    assignment: Any, student: Any, submission: Any, known_as: Student, waiting: Mapping[str, int]
+) -> Grade:
     first, last = known_as.first_and_last_name
     # The class list knows the present name of a student, and a download none that is better than the gradebook's.
     listed = known_as.enrolled and bool(known_as.name)

@@ -1,4 +1,4 @@
-"""What to say in the next lecture: the mistakes, rows and exercises that cost a class the most points."""
+"""List topics for the next lecture: the mistakes, rows and exercises that cost a class the most points."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Kind = Literal["mistake", "row", "exercise"]
 
 @dataclass(frozen=True)
 class LecturePoint:
-    """One topic for the next lecture, with its numbers."""
+    """A topic for the next lecture, with its numbers."""
 
     kind: Kind  # a known mistake; a failed row without a known mistake; or an exercise in which everything failed
     title: str  # the mistake's name, the row's title, or the exercise's name
@@ -31,7 +31,7 @@ class LecturePoint:
     times: int = 0  # the number of students with that message
 
     def to_dict(self) -> dict[str, object]:
-        """Return it as plain data, ready for JSON."""
+        """Return the topic as plain data, ready for JSON."""
         return {name: value for name, value in vars(self).items() if name != "diagnosis"}
 
 
@@ -50,7 +50,7 @@ class _Loss:
 def lecture_points(
     results: Mapping[str, Sequence[ExerciseResult]], count: int = COUNT, fewest: int = FEWEST_STUDENTS
 ) -> tuple[LecturePoint, ...]:
-    """Return what cost the class most, the most expensive first.
+    """Return the topics that cost the class the most points, the most expensive first.
 
     A known mistake counts once over all exercises that recognise it under its name. Rows that were not judged, because the numbers are
     wrong, are nobody's mistake and cost nothing here, nor do exercises that were not written.
@@ -63,21 +63,21 @@ def lecture_points(
     groups: dict[tuple[Kind, str], list[_Loss]] = defaultdict(list)
     for student in sorted(results):
         for result in results[student]:
-            for loss in _losses(student, result):
+            for loss in _find_losses(student, result):
                 groups[loss.kind, loss.name].append(loss)
-    points = [_point(losses) for losses in groups.values()]
+    points = [_build_point(losses) for losses in groups.values()]
     shared = [point for point in points if len(point.students) >= fewest]
     return tuple(sorted(shared, key=lambda p: (-p.points, -len(p.students), p.title, p.exercises))[:count])
 
 
-def _losses(student: str, result: ExerciseResult) -> Iterator[_Loss]:
+def _find_losses(student: str, result: ExerciseResult) -> Iterator[_Loss]:
     name = result.name
     if result.verdict is None:
         yield _Loss("exercise", name, name, name, student, result.max_score - result.score, message=result.error)
         return
     findings = result.verdict.findings
     missed = [finding for finding in findings if not finding.passed and finding.message != NOT_JUDGED]
-    if (message := _one_message(findings)) == NOT_WRITTEN:
+    if (message := _common_message(findings)) == NOT_WRITTEN:
         return
     if message:
         yield _Loss("exercise", name, name, name, student, result.max_score - result.score, message=message)
@@ -91,19 +91,19 @@ def _losses(student: str, result: ExerciseResult) -> Iterator[_Loss]:
             yield _Loss("row", row, finding.title, name, student, cost, message=finding.message)
 
 
-def _one_message(findings: Sequence[Finding]) -> str:
-    """Return what was observed, if it is the same in every row, none of which passed or has an explanation."""
+def _common_message(findings: Sequence[Finding]) -> str:
+    """Return the common message if all rows failed with the same one and no diagnosis; otherwise empty."""
     messages = {finding.message for finding in findings}
     failed = not any(finding.passed or finding.diagnosis for finding in findings)
     return messages.pop() if len(messages) == 1 and failed else ""
 
 
-def _point(losses: Sequence[_Loss]) -> LecturePoint:
+def _build_point(losses: Sequence[_Loss]) -> LecturePoint:
     costs: dict[str, float] = defaultdict(float)
     for loss in losses:
         costs[loss.exercise] += loss.points
     exercises = tuple(sorted(costs, key=lambda name: (-costs[name], name)))
-    message, times = _most_common(losses)
+    message, times = _most_common_message(losses)
     return LecturePoint(
         kind=losses[0].kind,
         title=losses[0].title,
@@ -116,8 +116,8 @@ def _point(losses: Sequence[_Loss]) -> LecturePoint:
     )
 
 
-def _most_common(losses: Sequence[_Loss]) -> tuple[str, int]:
-    """Return the message of most students, and how many they are; the first by name where two are equally frequent."""
+def _most_common_message(losses: Sequence[_Loss]) -> tuple[str, int]:
+    """Return the most frequent message and its count; ties go to the first in alphabetical order."""
     messages = Counter(loss.message for loss in losses if loss.message)
     if not messages:
         return "", 0

@@ -1,4 +1,4 @@
-"""Report what is missing: results, removed submissions, and submissions of a download that were never brought in."""
+"""Report missing results, removed submissions, and submissions in a download that were never collected."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from autograder.grading.reports.grades import Grade
 from autograder.intake.downloads.journal import (
     LATE,
     PendingSubmission,
+    find_time_problems,
     journal_path,
-    missing,
     missing_problems,
-    open_times,
+    missing_submissions,
     read_journal,
 )
 from autograder.intake.notebook.timestamp import DOUBTFUL
@@ -36,7 +36,7 @@ _REASONS = {NO_TIME: "its time cannot be read", LATE: "Canvas calls it late", DO
 
 
 def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
-    """Return messages on what is missing and what to do about it."""
+    """Return messages on missing results and submissions, with the advice for each."""
     lacking = not_brought_in(course, grades)
     messages = [
         str(problem) for chapter, pending in lacking.items() for problem in missing_problems(course, chapter, pending)
@@ -45,24 +45,24 @@ def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
     return [
         *messages,
         *(f"to decide: {problem}" for problem in stranger_problems(course, unlisted)),
-        *not_graded_yet(course, grades),
-        *_elsewhere(grades),
-        *without_result(course, grades),
-        *failed(course, grades),
-        *_not_gradable(course, grades),
-        *_decided_by_hand(grades),
-        *filter(None, [removed_submissions(grades)]),
+        *not_graded_messages(course, grades),
+        *_platform_only_messages(grades),
+        *without_result_messages(course, grades),
+        *failed_messages(course, grades),
+        *_not_gradable_messages(course, grades),
+        *_decision_messages(grades),
+        *filter(None, [removed_message(grades)]),
         *_open_time_messages(course, grades),
         *_unowned_messages(course, grades),
     ]
 
 
 def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
-    """Return what is missing, and who is not on the class list, as plain data, ready for JSON."""
+    """Return missing results and submissions and unlisted students as plain data, ready for JSON."""
     grades_by_kind = {
         "without_result": _lacking_result(grades),
         "gone": _lacking_submission(grades),
-        "not_graded_yet": _waiting(grades),
+        "not_graded_yet": _pending_grades(grades),
         "not_gradable": [grade for grade in grades if grade.handed_in and not grade.gradable],
         "decided_by_hand": [grade for grade in grades if grade.decision],
         "to_decide": [grade for grade in grades if not grade.decided],
@@ -77,7 +77,7 @@ def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, st
         ],
         "unowned": [
             {"chapter": chapter, "source": source, "file": file}
-            for chapter in _chapters(grades)
+            for chapter in _chapter_names(grades)
             for source, files in read_journal(course, chapter).unowned.items()
             for file in files
         ],
@@ -90,32 +90,32 @@ def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, st
 
 
 def not_brought_in(course: Course, grades: Sequence[Grade]) -> dict[str, list[PendingSubmission]]:
-    """Return the submissions that a collection should have brought in and has not, for the chapters that have any."""
+    """Return the submissions that a collection should have brought in but has not, by chapter."""
     decided = {(grade.chapter, grade.student) for grade in grades if grade.decision}
     pending = {
-        chapter: [item for item in missing(course, chapter) if (chapter, item.student) not in decided]
-        for chapter in _chapters(grades)
+        chapter: [item for item in missing_submissions(course, chapter) if (chapter, item.student) not in decided]
+        for chapter in _chapter_names(grades)
     }
     return {chapter: items for chapter, items in pending.items() if items}
 
 
-def _chapters(grades: Iterable[Grade]) -> list[str]:
+def _chapter_names(grades: Iterable[Grade]) -> list[str]:
     return sorted({grade.chapter for grade in grades})
 
 
 def _open_times(course: Course, grades: Sequence[Grade]) -> dict[str, dict[str, Problem]]:
-    """Return, by chapter, the students of whom it is open how late they are."""
+    """Return the problems of students whose lateness is unknown, by chapter and student."""
     plan, submitters = read_course_file(course.root), defaultdict[str, list[str]](list)
     for grade in grades:
         if grade.handed_in and not grade.handed_in_by:
             submitters[grade.chapter].append(grade.student)
-    return {chapter: open_times(course, chapter, submitters[chapter], plan) for chapter in sorted(submitters)}
+    return {chapter: find_time_problems(course, chapter, submitters[chapter], plan) for chapter in sorted(submitters)}
 
 
 def _open_time_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
     """Return a sentence per chapter on students without a late penalty because their submission time is unknown."""
     return [
-        f"{_count(list(problems_by_student))} of {chapter} may be late, and nothing is taken off: "
+        f"{_count_text(list(problems_by_student))} of {chapter} may be late, and nothing is taken off: "
         f"{some([f'{student} ({_REASONS[problem.kind]})' for student, problem in problems_by_student.items()])}. "
         f"Write the time into submitted/STUDENT/{chapter}/timestamp.txt."
         for chapter, problems_by_student in _open_times(course, grades).items()
@@ -124,55 +124,55 @@ def _open_time_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
 
 
 def _unowned_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
-    """Return a sentence per download on the files that no student got."""
+    """Return a sentence per download on files that belong to no student."""
     return [
         f"{len(files)} file{'' if len(files) == 1 else 's'} of {chapter} in {source} belong{'s' if len(files) == 1 else ''} to no student: "
         f"{some(files)}. Rename them there and collect again; or, if this is settled, remove them from `unowned` in "
         f"{journal_path(course, chapter)}."
-        for chapter in _chapters(grades)
+        for chapter in _chapter_names(grades)
         for source, files in read_journal(course, chapter).unowned.items()
     ]
 
 
 def is_work_without_grade(gaps: Mapping[str, Sequence[Mapping[str, str]]]) -> bool:
-    """Return whether the result of :func:`gaps` names work that has no grade, or of which it is open whose it is, or when it came."""
+    """Return whether the result of :func:`gaps` names ungraded work, or work of unknown owner or time."""
     kinds = ("strangers", "unowned", "not_brought_in", "not_graded_yet", "not_gradable", "to_decide")
     return any(gaps[kind] for kind in kinds) or any(item["problem"] == DOUBTFUL for item in gaps["open_times"])
 
 
-def not_graded_yet(course: Course, grades: Iterable[Grade]) -> list[str]:
-    """Return a sentence per chapter on the submissions that have not been graded, and how to grade them."""
-    waiting = (grade for grade in _waiting(grades) if grade.waits_for == "grading")
+def not_graded_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """Return a sentence per chapter on submissions that have not been graded, and the command that grades them."""
+    waiting = (grade for grade in _pending_grades(grades) if grade.waits_for == "grading")
     ordered = sorted(waiting, key=lambda grade: grade.chapter)
     lines = []
     for chapter, several in groupby(ordered, lambda grade: grade.chapter):
-        absent = {*_failed_students(course, chapter), *(item.student for item in missing(course, chapter))}
+        absent = {*_failed_students(course, chapter), *(item.student for item in missing_submissions(course, chapter))}
         if students := [grade.student for grade in several if grade.student not in absent]:
             are, have, them = ("is", "has", "it") if len(students) == 1 else ("are", "have", "them")
             again = shell_command(course, "autograde", chapter)
             lines.append(
-                f"{_count(students)} of {chapter} {are} not graded yet and {have} no points: {some(students)}. Grade {them}: {again}"
+                f"{_count_text(students)} of {chapter} {are} not graded yet and {have} no points: {some(students)}. Grade {them}: {again}"
             )
     return lines
 
 
-def _waiting(grades: Iterable[Grade]) -> list[Grade]:
+def _pending_grades(grades: Iterable[Grade]) -> list[Grade]:
     return [grade for grade in grades if grade.not_yet and not grade.handed_in_by]
 
 
-def _elsewhere(grades: Iterable[Grade]) -> list[str]:
-    """Return a sentence on drafts on Moodle, and one on work that is on the platform alone."""
+def _platform_only_messages(grades: Iterable[Grade]) -> list[str]:
+    """Return a sentence on drafts on Moodle, and one on submissions that are only on the platform."""
     drafts, absent = (
-        [grade for grade in _waiting(grades) if grade.waits_for == reason] for reason in ("hand-in", "download")
+        [grade for grade in _pending_grades(grades) if grade.waits_for == reason] for reason in ("hand-in", "download")
     )
     return [
-        *([f"{_named(drafts)}: drafts on Moodle that were not handed in, without points"] if drafts else []),
-        *([not_downloaded([f"{grade.student} ({grade.chapter})" for grade in absent])] if absent else []),
+        *([f"{_name_grades(drafts)}: drafts on Moodle that were not handed in, without points"] if drafts else []),
+        *([not_downloaded_message([f"{grade.student} ({grade.chapter})" for grade in absent])] if absent else []),
     ]
 
 
-def not_downloaded(students: Sequence[str]) -> str:
-    """Return a sentence on students whose hand-in has a time in a list, and is in no download."""
+def not_downloaded_message(students: Sequence[str]) -> str:
+    """Return a sentence on students with a submission time in a list but no submission in a download."""
     return (
         f"handed in, as the list of times says, and in no download, without points: {some(students)}. Download the submissions again, or "
         "look on the platform and give points: tfcourse decide"
@@ -180,7 +180,7 @@ def not_downloaded(students: Sequence[str]) -> str:
 
 
 def _lacking_result(grades: Iterable[Grade]) -> list[Grade]:
-    """Return the grades without a result whose submission still exists, so that grading again can restore it."""
+    """Return the grades that have a submission but no result, which grading again can restore."""
     return [grade for grade in grades if grade.handed_in and grade.in_place and not grade.has_result]
 
 
@@ -188,39 +188,39 @@ def _lacking_submission(grades: Iterable[Grade]) -> list[Grade]:
     return [grade for grade in grades if grade.handed_in and not grade.in_place]
 
 
-def without_result(course: Course, grades: Iterable[Grade]) -> list[str]:
-    """Return a sentence per chapter on the students with a grade but no result, and how to get one."""
+def without_result_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """Return a sentence per chapter on students with a grade but no result, and the command that restores it."""
     ordered = sorted(_lacking_result(grades), key=lambda grade: (grade.chapter, grade.student))
     return [
-        _without_result(
+        _without_result_message(
             chapter, [grade.student for grade in chapter_grades], shell_command(course, "autograde", chapter)
         )
         for chapter, chapter_grades in groupby(ordered, lambda grade: grade.chapter)
     ]
 
 
-def _without_result(chapter: str, students: Sequence[str], again: str) -> str:
+def _without_result_message(chapter: str, students: Sequence[str], again: str) -> str:
     are, have, them = ("is", "has", "it") if len(students) == 1 else ("are", "have", "them")
     return (
-        f"{_count(students)} of {chapter} {are} in the gradebook and {have} no result: {some(students)}. "
+        f"{_count_text(students)} of {chapter} {are} in the gradebook and {have} no result: {some(students)}. "
         f"Grade {them} again: {again}"
     )
 
 
-def _not_gradable(course: Course, grades: Iterable[Grade]) -> list[str]:
-    """Return a sentence on students whose work could not be graded, and how to give them points."""
+def _not_gradable_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """Return a sentence on students whose submission could not be graded, and the command that gives points."""
     refused = [grade for grade in grades if grade.handed_in and grade.gradable is False and not grade.handed_in_by]
     if not refused:
         return []
     have, them = ("has", "it") if len(refused) == 1 else ("have", "them")
     names = some([f"{grade.full_name} ({grade.chapter})" for grade in refused])
     return [
-        f"{_count(refused)} could not be graded and {have} no points: {names}. "
+        f"{_count_text(refused)} could not be graded and {have} no points: {names}. "
         f"Give {them} points: {shell_command(course, 'decide', 'STUDENT', 'CHAPTER', 'POINTS', 'REASON')}"
     ]
 
 
-def _decided_by_hand(grades: Iterable[Grade]) -> list[str]:
+def _decision_messages(grades: Iterable[Grade]) -> list[str]:
     return [
         f"decided by hand: {grade.full_name} ({grade.chapter}) has {grade.score:g} of {grade.best:g} points: {grade.decision}"
         for grade in grades
@@ -228,11 +228,11 @@ def _decided_by_hand(grades: Iterable[Grade]) -> list[str]:
     ]
 
 
-def failed(course: Course, grades: Iterable[Grade]) -> list[str]:
-    """Return a sentence per chapter on the students for whom the last grading failed."""
+def failed_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """Return a sentence per chapter on students for whom the last grading failed."""
     return [
-        _failed(chapter, students, shell_command(course, "autograde", chapter))
-        for chapter in _chapters(grades)
+        _failed_message(chapter, students, shell_command(course, "autograde", chapter))
+        for chapter in _chapter_names(grades)
         if (students := _failed_students(course, chapter))
     ]
 
@@ -245,15 +245,15 @@ def _failed_students(course: Course, chapter: str) -> list[str]:
     ]
 
 
-def _failed(chapter: str, students: Sequence[str], again: str) -> str:
+def _failed_message(chapter: str, students: Sequence[str], again: str) -> str:
     return (
-        f"{_count(students)} of {chapter} could not be graded, and a grade that is there is of an earlier attempt: "
+        f"{_count_text(students)} of {chapter} could not be graded, and a grade that is there is of an earlier attempt: "
         f"{some(students)}. Grade again: {again}"
     )
 
 
-def removed_submissions(grades: Iterable[Grade]) -> str:
-    """Return a sentence on removed submissions, and what to do if they were removed on purpose; or an empty string."""
+def removed_message(grades: Iterable[Grade]) -> str:
+    """Describe removed submissions, and the command if that was on purpose; empty without such submissions."""
     removed = _lacking_submission(grades)
     if not removed:
         return ""
@@ -262,14 +262,14 @@ def removed_submissions(grades: Iterable[Grade]) -> str:
     student = shlex.quote(students[0]) if len(students) == 1 else "STUDENT"
     folder = "folder was" if len(students) == 1 else "folders were"
     return (
-        f"{_count(removed)} {are} in the gradebook and no longer in submitted/: {_named(removed)}. "
+        f"{_count_text(removed)} {are} in the gradebook and no longer in submitted/: {_name_grades(removed)}. "
         f"If {its} {folder} renamed, take the old {name} out of the gradebook, with all {its} grades, in the course folder: "
         f"nbgrader db student remove {student} --force"
     )
 
 
-def unclear(grades: Iterable[Grade]) -> str:
-    """Return a phrase for students at 0 whose work may not have been gradable, because the result is missing; or an empty string."""
+def unclear_message(grades: Iterable[Grade]) -> str:
+    """Describe students at 0 points who may have been ungradable, because results are missing; else empty."""
     unclear_grades = [
         grade for grade in grades if grade.handed_in and grade.gradable is None and not grade.handed_in_by
     ]
@@ -277,12 +277,12 @@ def unclear(grades: Iterable[Grade]) -> str:
         return ""
     stand, they = ("stands", "it") if len(unclear_grades) == 1 else ("stand", "they")
     who = some([f"{grade.full_name} ({grade.chapter})" for grade in unclear_grades])
-    return f"{_count(unclear_grades)} {stand} at 0, and without a result it is not known whether {they} could be graded: {who}"
+    return f"{_count_text(unclear_grades)} {stand} at 0, and without a result it is not known whether {they} could be graded: {who}"
 
 
-def _count(submissions: Sequence[object]) -> str:
+def _count_text(submissions: Sequence[object]) -> str:
     return f"{len(submissions)} submission{'' if len(submissions) == 1 else 's'}"
 
 
-def _named(grades: Sequence[Grade]) -> str:
+def _name_grades(grades: Sequence[Grade]) -> str:
     return some([f"{grade.student} ({grade.chapter})" for grade in grades])

@@ -1,4 +1,4 @@
-"""Make the files that Moodle takes: an assignment's grading worksheet, what has changed in it, and tables for the gradebook's import."""
+"""Make files for Moodle: an assignment's grading worksheet, its changed rows, and tables for the gradebook's import."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from autograder.intake.roster import Student
 IMPORT = "moodle-import-"
 
 
-def other_maxima(grades: Iterable[Grade], forms: Mapping[str, WorksheetForm]) -> list[str]:
-    """Return a sentence for each chapter whose assignment on Moodle has another maximum than the chapter: Moodle scales nothing."""
+def maximum_messages(grades: Iterable[Grade], forms: Mapping[str, WorksheetForm]) -> list[str]:
+    """Return a sentence per chapter whose Moodle assignment has a different maximum, because Moodle does not scale."""
     ours = {grade.chapter: grade.best for grade in grades}
     return [
         f"{chapter} has {ours[chapter]:g} points and Moodle's assignment a maximum of {form.maximum:g}: set it to {ours[chapter]:g} there, "
@@ -31,8 +31,8 @@ def other_maxima(grades: Iterable[Grade], forms: Mapping[str, WorksheetForm]) ->
     ]
 
 
-def scaled(grades: Iterable[Grade], forms: Mapping[str, WorksheetForm]) -> list[Grade]:
-    """Return grades out of the maximum of their assignment on Moodle, where a worksheet has told it."""
+def scale_grades(grades: Iterable[Grade], forms: Mapping[str, WorksheetForm]) -> list[Grade]:
+    """Return the grades scaled to the maximum of their Moodle assignment, where a worksheet states it."""
     maxima = {chapter: form.maximum for chapter, form in forms.items() if form.maximum}
     return [
         replace(grade, raw=grade.score * maxima[grade.chapter] / grade.best, penalty=0.0, best=maxima[grade.chapter])
@@ -43,7 +43,7 @@ def scaled(grades: Iterable[Grade], forms: Mapping[str, WorksheetForm]) -> list[
 
 
 def last_worksheets(course: Course, chapters: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return, by chapter and participant's number, the points of the last worksheet that was written for Moodle.
+    """Return the points in the last exported Moodle worksheets, by chapter and participant number.
 
     Raises:
         CourseError: if a record cannot be read.
@@ -62,7 +62,7 @@ def last_worksheets(course: Course, chapters: Iterable[str]) -> dict[str, dict[s
 def record_worksheets(
     course: Course, grades: Iterable[Grade], files: Mapping[str, Sequence[str]], last: Mapping[str, Mapping[str, str]]
 ) -> list[str]:
-    """Record the points of each worksheet that was written; return sentences on points that Moodle has, and the worksheet no longer."""
+    """Record the points of each written worksheet; return sentences on points that only Moodle still has."""
     lines = []
     for chapter, several in groupby(grades, key=lambda grade: grade.chapter):
         written = files.get(f"moodle-{chapter}.csv", ())
@@ -79,7 +79,7 @@ def record_worksheets(
 
 
 def forget_exported(course: Course, student: Student) -> None:
-    """Remove a student's points from the records of worksheets that were written."""
+    """Remove a student's points from the records of exported worksheets."""
     for chapter, number in student.participants.items():
         (points,) = last_worksheets(course, [chapter]).values()
         if points.pop(number, None) is not None:

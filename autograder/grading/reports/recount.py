@@ -1,4 +1,4 @@
-"""Say what the rules that ``course.toml`` gives for single exercises change, and what a regrade changes in the total points."""
+"""Report how the rules of ``course.toml`` for single exercises, or a regrade, change the total points."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
 from autograder.grading.regrade import ScoreChange
 from autograder.grading.reports.grades import Grade, read_grades
-from autograder.grading.reports.rubric_counts import points_by_hand
+from autograder.grading.reports.rubric_counts import manual_points
 
 
 @dataclass(frozen=True)
 class Recount:
-    """A chapter, counted without the rules and with them."""
+    """A chapter's grades counted with and without the rules."""
 
     chapter: str
     rules: dict[str, str]  # by exercise, its rule in words
@@ -24,7 +24,7 @@ class Recount:
     stayed: int  # how many submissions keep their points
 
     def lines(self, *, each: bool) -> list[str]:
-        """Return what the rules change as lines of text; none if the chapter has no rules.
+        """Describe the rules' effect as lines of text; empty if the chapter has no rules.
 
         Args:
             each: whether to list every grade that differs.
@@ -44,7 +44,7 @@ class Recount:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return this as plain data, ready for JSON."""
+        """Return the recount as plain data, ready for JSON."""
         moves = [
             {
                 "student": after.student,
@@ -59,7 +59,7 @@ class Recount:
 
 
 def recount(course: Course, chapter: str) -> Recount:
-    """Compare the grades of a chapter with its grades without rules.
+    """Compare a chapter's grades with and without the rules of ``course.toml``.
 
     Raises:
         CourseError: if the gradebook or ``course.toml`` cannot be read, or a rule is for an exercise that the chapter does not have.
@@ -77,10 +77,10 @@ def recount(course: Course, chapter: str) -> Recount:
     return Recount(chapter, rules, moves, len(after) - len(moves))
 
 
-def in_total_points(
+def convert_to_totals(
     course: Course, chapter: str, moves: Iterable[ScoreChange], before: Iterable[Grade], *, dry_run: bool
 ) -> tuple[ScoreChange, ...]:
-    """Return changes with the total points before and after that report and exports have, in place of the points of the checks.
+    """Return the score changes with total points, as in report and exports, instead of the checks' points.
 
     Args:
         moves: the changes of a regrade.
@@ -91,7 +91,7 @@ def in_total_points(
     now = {} if dry_run else {grade.student: grade.score for grade in read_grades(course, [chapter])}
     rules = read_course_file(course.root).chapter(chapter).exercises
     with open_gradebook(course) as gradebook:
-        by_hand = points_by_hand(gradebook, chapter, waiting=True)
+        by_hand = manual_points(gradebook, chapter, waiting=True)
 
     def total(move: ScoreChange, grade: Grade) -> float:
         raw = grade.raw

@@ -1,4 +1,4 @@
-"""The class report as a page: the course first, then each chapter; it needs no network and no script."""
+"""Render the class report as an HTML page: the course first, then each chapter; without network or scripts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from autograder.grading.feedback.markup import markdown
 from autograder.grading.feedback.page_html import html_environment
 from autograder.grading.reports.class_report import ChapterSummary, score_level
 from autograder.grading.reports.course_overview import course_overview
-from autograder.grading.reports.totals import Total, in_each_grade
+from autograder.grading.reports.totals import Total, grade_counts_text
 from autograder.intake.people.standing import NotCounted
 
 
@@ -29,7 +29,7 @@ def render(
     overall: Sequence[Total] = (),
     outside: Sequence[NotCounted] = (),
 ) -> str:
-    """Return the report as one HTML page.
+    """Return the class report as one HTML page.
 
     Args:
         summaries: one per chapter.
@@ -42,14 +42,14 @@ def render(
     """
     names = {work.grade.student: work.grade.full_name for summary in summaries for work in summary.works}
     links = {
-        (work.grade.student, summary.chapter): _relative(work.feedback, folder)
+        (work.grade.student, summary.chapter): _relative_path(work.feedback, folder)
         for summary in summaries
         for work in summary.works
         if work.feedback is not None
     }
     to_mark = {s.chapter: commands.get(s.chapter, f"tfcourse mark {s.chapter}") for s in summaries if s.waiting}
     overview = course_overview(summaries, now)
-    template = _environment().get_template("class_report.html")
+    template = _jinja_environment().get_template("class_report.html")
     return template.render(
         title=title,
         summaries=summaries,
@@ -59,24 +59,24 @@ def render(
         to_mark=to_mark,
         overall=overall,
         outside=outside,
-        in_each_grade=in_each_grade,
+        in_each_grade=grade_counts_text,
     )
 
 
-def _environment() -> jinja2.Environment:
+def _jinja_environment() -> jinja2.Environment:
     environment = html_environment(jinja2.PackageLoader("autograder.grading.reports"))
     environment.filters["score_level"] = score_level
-    environment.filters["capitalize_first"] = _capitalized
+    environment.filters["capitalize_first"] = _capitalize_first
     environment.filters["markdown"] = markdown
     return environment
 
 
-def _capitalized(text: str) -> str:
-    """Return a text with a capital first letter, and the others as they are: names such as NaN stay."""
+def _capitalize_first(text: str) -> str:
+    """Capitalise the first letter of a text and keep the others, so that names such as NaN stay."""
     return text[:1].upper() + text[1:]
 
 
-def _relative(path: Path, folder: Path) -> str:
+def _relative_path(path: Path, folder: Path) -> str:
     return Path(os.path.relpath(path.resolve(), folder)).as_posix()
 
 
@@ -90,7 +90,7 @@ def write_report(
     overall: Sequence[Total] = (),
     outside: Sequence[NotCounted] = (),
 ) -> Path:
-    """Write the report and return its path; the arguments are as in :func:`render`.
+    """Write the class report and return its path; for the arguments see :func:`render`.
 
     Raises:
         CourseError: if it cannot be written.

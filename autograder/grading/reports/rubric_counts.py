@@ -11,13 +11,13 @@ from sqlalchemy import select
 
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
-from autograder.grading.record.marks_journal import Ticks, marked_ticks
+from autograder.grading.record.marks_journal import Ticks, cached_ticks
 from autograder.intake.notebook.manifest import released_manifest
 
 
 @dataclass(frozen=True)
 class ItemCount:
-    """How many students got one item of a rubric."""
+    """The students who got all, half or none of a rubric item."""
 
     text: str  # the item, Markdown
     points: float  # what it is worth
@@ -28,7 +28,7 @@ class ItemCount:
 
 @dataclass(frozen=True)
 class RubricCount:
-    """The items of one question's rubric, for the students whose points were given with it."""
+    """The item counts of one question's rubric, for students who were marked with it."""
 
     question: str  # the grade id of the answer cell
     students: int  # how many students they are
@@ -40,7 +40,7 @@ class RubricCount:
 
 
 def rubric_counts(course: Course, chapter: str, students: Collection[str]) -> tuple[RubricCount, ...]:
-    """Return how many students got each rubric item of a chapter, in the order of the notebook.
+    """Count the students who got each rubric item of a chapter, in the order of the notebook.
 
     Marks count if their ticks explain the points that the gradebook holds. A rubric that has changed and was not applied again counts
     as another one: each item is counted among the students who were marked with it.
@@ -49,21 +49,21 @@ def rubric_counts(course: Course, chapter: str, students: Collection[str]) -> tu
         chapter: the chapter's full name.
         students: the students who count, such as those on the class list who are graded.
     """
-    last_ticks = {key: ticks for key, ticks in marked_ticks(course.root, chapter).items() if key[1] in students}
+    last_ticks = {key: ticks for key, ticks in cached_ticks(course.root, chapter).items() if key[1] in students}
     if not last_ticks:
         return ()
     with open_gradebook(course) as gradebook:
-        points = points_by_hand(gradebook, chapter)
+        points = manual_points(gradebook, chapter)
     valid = {key: ticks.ticks for key, ticks in last_ticks.items() if key in points and ticks.belong_to(points[key])}
     order = [cell.name for cell in released_manifest(course, chapter).cells if cell.is_answer]
     counted = (
         {student: ticks for (name, student), ticks in valid.items() if name == question and ticks} for question in order
     )
-    return tuple(_count(question, ticks) for question, ticks in zip(order, counted, strict=True) if ticks)
+    return tuple(_count_items(question, ticks) for question, ticks in zip(order, counted, strict=True) if ticks)
 
 
-def points_by_hand(gradebook: Gradebook, chapter: str, *, waiting: bool = False) -> dict[tuple[str, str], float]:
-    """Return the points that persons have given to the cells of a chapter, by cell and student.
+def manual_points(gradebook: Gradebook, chapter: str, *, waiting: bool = False) -> dict[tuple[str, str], float]:
+    """Return the manual points of a chapter's cells, by cell and student.
 
     Args:
         chapter: the chapter's full name.
@@ -83,7 +83,7 @@ def points_by_hand(gradebook: Gradebook, chapter: str, *, waiting: bool = False)
     return {(name, student): points for name, student, points in rows}
 
 
-def _count(question: str, ticks: dict[str, Ticks]) -> RubricCount:
+def _count_items(question: str, ticks: dict[str, Ticks]) -> RubricCount:
     by_item: dict[tuple[str, float], dict[float, list[str]]] = {}
     for student, items in sorted(ticks.items()):
         for tick in items:

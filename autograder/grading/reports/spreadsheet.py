@@ -34,13 +34,13 @@ _CONTROL = frozenset("\t\r\n")
 
 
 def number_text(points: float) -> str:
-    """Return points as every export has them."""
+    """Format points as in every export, with two decimals."""
     return f"{points:.2f}"
 
 
 @dataclass(frozen=True)
 class Table:
-    """A file to write: its name, header, rows and grades."""
+    """An exported table: its file name, header, rows and grades."""
 
     name: str
     header: Sequence[str]
@@ -70,14 +70,14 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def safe_cell(value: object) -> object:
-    """Return what a cell may hold in the place of a value; text that is no formula anywhere is returned as it is."""
+    """Return a cell's value with an apostrophe before each text that a spreadsheet would read as a formula."""
     if not isinstance(value, str):
         return value
     return _BEGIN.sub(lambda match: "'" if _is_formula(value, match.start()) else "", value)
 
 
 def _is_formula(text: str, begin: int) -> bool:
-    """Return whether text from a position on would be a formula if a cell began there."""
+    """Return whether the text from a position on would be a formula at the beginning of a cell."""
     if begin == 0 and text[0] in _CONTROL:
         return True
     # At most one sign is looked at behind what cannot be seen, so that this takes no longer than the text is long.

@@ -1,4 +1,4 @@
-"""Add up the chapters: each student's share of the points in the whole course, with the weights of ``course.toml``."""
+"""Compute each student's total: the fraction of the points in all chapters, with the weights of ``course.toml``."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Total:
 
     @property
     def points(self) -> float | None:
-        """The total in the points of the scale; None without a rule."""
+        """The total in points of the grading scale; None without a rule."""
         return None if self.rule is None else self.rule.points(self.share)
 
     @property
     def grade_name(self) -> str:
-        """The grade of the total, or an empty string."""
+        """The grade for the total; empty without a rule."""
         return "" if self.rule is None else self.rule.grade(self.share)
 
     @property
     def passed(self) -> bool | None:
-        """Whether the total passes; None if there is no pass mark."""
+        """Whether the total passes; None without a pass mark."""
         return None if self.rule is None else self.rule.passed(self.share)
 
 
@@ -54,14 +54,14 @@ def totals(grades: Iterable[Grade], weights: Mapping[str, float], rule: TotalRul
     by_student: dict[str, dict[str, Grade]] = defaultdict(dict)
     for grade in everyone:
         by_student[grade.student][grade.chapter] = grade
-    results = [_total(by_student[student], begun, weights, rule) for student in sorted(by_student)]
+    results = [_student_total(by_student[student], begun, weights, rule) for student in sorted(by_student)]
     return [total for total in results if any(share is not None for share in total.shares.values())]
 
 
-def _total(
+def _student_total(
     grades: Mapping[str, Grade], chapters: Sequence[str], weights: Mapping[str, float], rule: TotalRule | None
 ) -> Total:
-    shares = {chapter: _share(grades[chapter]) if chapter in grades else None for chapter in chapters}
+    shares = {chapter: _chapter_share(grades[chapter]) if chapter in grades else None for chapter in chapters}
     counted = {chapter: share for chapter, share in shares.items() if share is not None}
     of_chapters = {chapter: share for chapter, share in counted.items() if not grades[chapter].viva}
     dropped = rule.dropped(of_chapters, weights) if rule is not None else ()
@@ -79,7 +79,7 @@ def _total(
     )
 
 
-def _share(grade: Grade) -> float | None:
+def _chapter_share(grade: Grade) -> float | None:
     if not grade.best or _is_missing(grade) or grade.not_yet:
         return None
     if not grade.handed_in or grade.waits_for:
@@ -95,8 +95,8 @@ def _is_open(grade: Grade) -> bool:
     return grade.handed_in and (grade.pending > 0 or not grade.graded)
 
 
-def in_each_grade(overall: Sequence[Total]) -> str:
-    """Return a sentence on how many students have each grade and how many pass; empty if the rule has neither."""
+def grade_counts_text(overall: Sequence[Total]) -> str:
+    """Describe how many students have each grade and how many pass; empty if the rule has neither."""
     rule = overall[0].rule if overall else None
     if rule is None or not (rule.grades or rule.pass_mark is not None):
         return ""

@@ -1,4 +1,4 @@
-"""Read the grades of conversations about own code, and summarize the conversations for the class report and for exports."""
+"""Read the grades of conversations about own code, and summarise them for the class report and exports."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def read_viva_grades(course: Course, grades: Sequence[Grade]) -> list[Grade]:
             best = float(gradebook.find_assignment(name).max_score)
             submissions = {one.student_id: one for one in gradebook.assignment_submissions(name)}
             of_chapter = sorted((grade for grade in grades if grade.chapter == chapter), key=lambda one: one.student)
-            held += [_grade(grade, name, best, submissions.get(grade.student)) for grade in of_chapter]
+            held += [_viva_grade(grade, name, best, submissions.get(grade.student)) for grade in of_chapter]
     return held
 
 
-def _grade(of_chapter: Grade, name: str, best: float, submission: Any) -> Grade:
-    """Return the grade of a conversation, with the name, address and platform of the chapter's grade."""
+def _viva_grade(of_chapter: Grade, name: str, best: float, submission: Any) -> Grade:
+    """Return a conversation's grade, with the student's data copied from the chapter's grade."""
     return replace(
         of_chapter,
         chapter=name,
@@ -60,7 +60,7 @@ def _grade(of_chapter: Grade, name: str, best: float, submission: Any) -> Grade:
 
 
 def missing_conversations(grades: Iterable[Grade], form: str) -> list[str]:
-    """Return, for each chapter with conversations, who has had none, and what the file has in their place.
+    """Return a line per chapter with the students without a conversation, and their value in the file.
 
     Args:
         grades: the grades of conversations.
@@ -90,7 +90,7 @@ class VivaSummary:
 
     @property
     def held(self) -> tuple[str, ...]:
-        """The students who have answered at least one question."""
+        """The students who answered at least one question."""
         return tuple(student for student, grade in self.grades.items() if grade.handed_in)
 
     @property
@@ -115,7 +115,7 @@ class VivaSummary:
 
 
 def viva_summaries(course: Course, works: Iterable[Work], grades: Iterable[Grade]) -> dict[str, VivaSummary]:
-    """Return a summary for each chapter with conversations, by chapter.
+    """Summarise the conversations about each chapter, by chapter.
 
     Args:
         works: the students' work in the chapters.
@@ -129,23 +129,23 @@ def viva_summaries(course: Course, works: Iterable[Work], grades: Iterable[Grade
         exercises.setdefault(work.grade.chapter, {})[work.grade.student] = work.exercises
     chapters = vivas_of(exercises, by_assignment)
     return {
-        chapter: _summary(by_assignment[name], VivaJournal(course, chapter).conversations(), exercises[chapter])
+        chapter: _summarise(by_assignment[name], VivaJournal(course, chapter).conversations(), exercises[chapter])
         for name, chapter in chapters.items()
     }
 
 
-def _summary(
+def _summarise(
     grades: Mapping[str, Grade],
     recorded: Mapping[str, Conversation],
     exercises: Mapping[str, tuple[ExerciseResult, ...]],
 ) -> VivaSummary:
     conversations = {student: recorded[student] for student in grades if student in recorded}
-    differing = (student for student, one in conversations.items() if _differs(one, exercises.get(student, ())))
+    differing = (student for student, one in conversations.items() if _is_differing(one, exercises.get(student, ())))
     return VivaSummary(grades, conversations, tuple(differing))
 
 
-def _differs(conversation: Conversation, exercises: Iterable[ExerciseResult]) -> bool:
-    """Return whether the code that the questions are about has full marks and the answers are no better than guesses."""
+def _is_differing(conversation: Conversation, exercises: Iterable[ExerciseResult]) -> bool:
+    """Return whether the student's code has full marks, yet the answers about it are no better than guesses."""
     full = {exercise.name for exercise in exercises if exercise.score >= exercise.max_score}
     return (
         conversation.finished and full.issuperset(conversation.exercises) and conversation.share <= _BY_GUESSING + 1e-9

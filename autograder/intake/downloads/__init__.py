@@ -1,1 +1,1 @@
-"""Collect submissions: from a download or a folder to submitted/STUDENT/CHAPTER/."""
+"""Collect submissions from a download or a folder into submitted/STUDENT/CHAPTER/."""

@@ -1,4 +1,4 @@
-"""Read the files of a folder or zip archive whose names and sizes nobody has checked.
+"""Read the files of an untrusted folder or zip archive, with limits on names and sizes.
 
 Protects against:
 
@@ -63,18 +63,18 @@ class Entry:
     submitted: str = field(default="", compare=False)
 
 
-def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
-    """Return the files of a folder or a zip archive, in the order of their names, and what was refused. Archives in it are looked into.
+def list_entries(source: Path) -> tuple[list[Entry], list[Problem]]:
+    """Return the files of a folder or zip archive, including nested archives, sorted by name, and what was refused.
 
     Raises:
         CourseError: if it is neither, or nothing in it can be used.
     """
     if source.is_dir():
-        entries, problems = _of_folder(source)
+        entries, problems = _list_folder(source)
     elif source.is_file():
         try:
             do = "Unpack the archive yourself and look at it."
-            entries, problems = _of_zip(_Archive(lambda: source.open("rb")), PurePosixPath(), MAX_FILES, do)
+            entries, problems = _list_zip(_Archive(lambda: source.open("rb")), PurePosixPath(), MAX_FILES, do)
         except RefusedError as error:
             do = "Download it again, or unpack it yourself and name the folder."
             raise CourseError(str(error), where=source, do=do) from error
@@ -90,11 +90,11 @@ def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
         try:
             # A limit for each: one student's archive must not use up another's.
             archive = _Archive(partial(_open_entry, entry), MAX_TOTAL_BYTES, opened_last)
-            inner, refused = _of_zip(archive, entry.path, MAX_INNER_FILES, _ALONE)
+            inner, refused = _list_zip(archive, entry.path, MAX_INNER_FILES, _ALONE)
             if not inner and not refused:
-                refused = [_refused(str(entry.path), "There is no file in the archive.")]
+                refused = [_refusal_problem(str(entry.path), "There is no file in the archive.")]
         except RefusedError as error:
-            inner, refused = [], [_refused(str(entry.path), str(error))]
+            inner, refused = [], [_refusal_problem(str(entry.path), str(error))]
         unpacked += inner
         problems += refused
     if problems and not unpacked:
@@ -110,11 +110,11 @@ def _open_entry(entry: Entry) -> IO[bytes]:
     return BytesIO(entry.open())
 
 
-def _refused(where: str, why: str, do: str = _ALONE) -> Problem:
+def _refusal_problem(where: str, why: str, do: str = _ALONE) -> Problem:
     return Problem("file refused", why, where=where, do=do)
 
 
-def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
+def _list_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
     entries: list[Entry] = []
     problems: list[Problem] = []
     waiting = [root]
@@ -123,28 +123,28 @@ def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
         try:
             paths = sorted(folder.iterdir())
         except OSError as error:
-            where = printable(folder.relative_to(root) if folder != root else root)
-            problems.append(_refused(where, f"The folder cannot be looked into ({error.strerror})."))
+            where = escape_unprintable(folder.relative_to(root) if folder != root else root)
+            problems.append(_refusal_problem(where, f"The folder cannot be looked into ({error.strerror})."))
             continue
         below = []
         for path in paths:
-            location = _label(PurePosixPath(*path.relative_to(root).parts))
+            location = _escape_path(PurePosixPath(*path.relative_to(root).parts))
             try:
                 status = path.lstat()
-                why = _irregular(path, status.st_mode)
+                why = _why_not_opened(path, status.st_mode)
             except OSError as error:
                 why = f"It cannot be looked at ({error.strerror})."
             if path.name in _NEVER_MEANT:
                 continue
             if why:
-                problems.append(_refused(str(location), why))
+                problems.append(_refusal_problem(str(location), why))
             elif stat.S_ISREG(status.st_mode):
                 date = datetime.fromtimestamp(status.st_mtime, tz=UTC)
                 entries.append(Entry(location, date, partial(_read_file, path)))
             elif len(location.parts) < MAX_DEPTH:
                 below.append(path)
             else:
-                problems.append(_refused(f"{location.parts[0]} …", _TOO_DEEP))
+                problems.append(_refusal_problem(f"{location.parts[0]} …", _TOO_DEEP))
         waiting += reversed(below)
         if len(entries) > MAX_FILES:
             do = "Name the folder of one chapter."
@@ -152,8 +152,8 @@ def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
     return entries, problems
 
 
-def _irregular(path: Path, mode: int) -> str:
-    """Say why something in a folder is not opened, or nothing if it is a file or a folder to look into."""
+def _why_not_opened(path: Path, mode: int) -> str:
+    """Return the reason why a path in a folder is not opened; empty for a file, or a folder to search."""
     if stat.S_ISLNK(mode):
         return "It is a link, and links are not followed."
     if stat.S_ISDIR(mode):
@@ -162,14 +162,14 @@ def _irregular(path: Path, mode: int) -> str:
     return "" if stat.S_ISREG(mode) else "It is no file but a pipe, a socket or a device; it was not opened."
 
 
-def printable(text: object) -> str:
-    """Return a text of others as it may be shown and written: a name or a message need not be text, and may move a terminal's cursor."""
+def escape_unprintable(text: object) -> str:
+    """Escape unprintable characters of an untrusted text, which could move a terminal's cursor."""
     shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
     return "".join(shown)
 
 
-def _label(path: PurePosixPath) -> PurePosixPath:
-    return PurePosixPath(*map(printable, path.parts))
+def _escape_path(path: PurePosixPath) -> PurePosixPath:
+    return PurePosixPath(*map(escape_unprintable, path.parts))
 
 
 def _read_file(path: Path) -> bytes:
@@ -177,17 +177,17 @@ def _read_file(path: Path) -> bytes:
         data = read_file(path)
     except UnreadableError as error:
         raise RefusedError(error.problem.what) from error
-    return _checked(data)
+    return _check_size(data)
 
 
-def _checked(data: bytes) -> bytes:
+def _check_size(data: bytes) -> bytes:
     if len(data) > MAX_BYTES:
         raise RefusedError(f"It has more than {MAX_BYTES // 1024**2} MB.")
     return data
 
 
-class _Frugal:
-    """An archive's file, of which no read returns more than a table of contents may have."""
+class _LimitedFile:
+    """An archive's file in which no read may return more bytes than a table of contents may have."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -204,7 +204,9 @@ class _Frugal:
 
 
 class _Archive:
-    """A zip archive that is opened when something is read from it.
+    """A zip archive that is opened on the first read, with a limit on the unpacked bytes of a student's archive.
+
+    Only the last one stays open, because all archives of a class would fill the memory.
 
     Of a student's archive a limited number of bytes is unpacked. Only the last one stays open, because all archives of a class
     would fill the memory.
@@ -225,11 +227,11 @@ class _Archive:
                 for other in self._opened_last:
                     other._zip = None
                 self._opened_last[:] = [self]
-            self._zip = zipfile.ZipFile(cast("IO[bytes]", _Frugal(self._open())))
+            self._zip = zipfile.ZipFile(cast("IO[bytes]", _LimitedFile(self._open())))
         return self._zip
 
     def members(self, limit: int) -> list[zipfile.ZipInfo]:
-        """Return the members listed in the archive's central directory; raise :class:`RefusedError` if it looks like a zip bomb."""
+        """Return the archive's listed members; raise :class:`RefusedError` if it looks like a zip bomb."""
         try:
             members = self._open_archive().infolist()
         except RefusedError:
@@ -256,11 +258,11 @@ class _Archive:
         return f"it is {kind if begin else 'empty'}"
 
     def read(self, number: int) -> bytes:
-        """Read a member, whatever its size is in the archive's directory; raise :class:`RefusedError` if it is too large or damaged."""
+        """Read a member, whatever its declared size; raise :class:`RefusedError` if it is too large or damaged."""
         try:
             archive = self._open_archive()
             with archive.open(archive.infolist()[number]) as file:
-                data = _bounded(file)
+                data = _read_bounded(file)
         except RefusedError:
             raise
         except Exception as error:  # whatever a decompressor trips over, it was the archive's doing
@@ -274,39 +276,39 @@ class _Archive:
         return data
 
 
-def _bounded(file: IO[bytes]) -> bytes:
+def _read_bounded(file: IO[bytes]) -> bytes:
     parts, remaining = [], MAX_BYTES + 1
     while remaining and (part := file.read(min(remaining, 1024**2))):
         parts.append(part)
         remaining -= len(part)
-    return _checked(b"".join(parts))
+    return _check_size(b"".join(parts))
 
 
-def _of_zip(archive: _Archive, inside: PurePosixPath, limit: int, do: str) -> tuple[list[Entry], list[Problem]]:
+def _list_zip(archive: _Archive, inside: PurePosixPath, limit: int, do: str) -> tuple[list[Entry], list[Problem]]:
     entries: list[Entry] = []
     problems: list[Problem] = []
     for number, member in enumerate(archive.members(limit)):
         if member.is_dir():
             continue
-        location = _location(member_name(member))
-        if location is None or (why := _suspicious(member)):
+        location = _safe_path(member_name(member))
+        if location is None or (why := _why_suspicious(member)):
             why = "Its name leads out of the archive." if location is None else why
-            problems.append(_refused(printable(inside / member.filename.lstrip("/")), why, do))
+            problems.append(_refusal_problem(escape_unprintable(inside / member.filename.lstrip("/")), why, do))
         elif len(location.parts) > MAX_DEPTH:
-            problems.append(_refused(printable(inside / location.parts[0] / "…"), _TOO_DEEP, do))
+            problems.append(_refusal_problem(escape_unprintable(inside / location.parts[0] / "…"), _TOO_DEEP, do))
         elif not _NEVER_MEANT & set(location.parts):
-            entries.append(Entry(inside / _label(location), _date(member), partial(archive.read, number)))
+            entries.append(Entry(inside / _escape_path(location), _member_date(member), partial(archive.read, number)))
     return entries, problems
 
 
-def _location(name: str) -> PurePosixPath | None:
-    """Return a member's path, or None if it is absolute, has a drive, or climbs."""
+def _safe_path(name: str) -> PurePosixPath | None:
+    """Return a member's path; None if it is absolute, has a drive, or contains ``..``."""
     path = PurePosixPath(name.replace("\\", "/"))
     climbs = path.is_absolute() or ".." in path.parts or (path.parts and ":" in path.parts[0])
     return None if climbs or not path.parts or "\0" in name else path
 
 
-def _suspicious(member: zipfile.ZipInfo) -> str:
+def _why_suspicious(member: zipfile.ZipInfo) -> str:
     if stat.S_ISLNK(member.external_attr >> 16):
         return "It is a link, and links are not followed."
     if member.flag_bits & 0x1:
@@ -318,7 +320,7 @@ def _suspicious(member: zipfile.ZipInfo) -> str:
     return ""
 
 
-def _date(member: zipfile.ZipInfo) -> datetime | None:
+def _member_date(member: zipfile.ZipInfo) -> datetime | None:
     try:
         return datetime(*member.date_time, tzinfo=UTC)
     except ValueError:
@@ -326,7 +328,7 @@ def _date(member: zipfile.ZipInfo) -> datetime | None:
 
 
 def is_notebook(entry: Entry) -> bool:
-    """Return whether a file is meant to be a notebook; browsers add ``.json`` and ``.txt`` to the name."""
+    """Return whether a file's name is a notebook's; browsers may add ``.json`` or ``.txt``."""
     # A Mac puts a shadow file beside each; it holds what the Finder knows.
     name = entry.path.name.lower()
     return name.endswith((".ipynb", ".ipynb.json", ".ipynb.txt")) and not name.startswith("._")

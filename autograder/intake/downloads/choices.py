@@ -1,4 +1,6 @@
-"""Submissions with several notebooks, which stay in ``submitted/STUDENT/CHAPTER/`` until the lecturer chooses one.
+"""Keep the notebooks of submissions with several notebooks, and apply the lecturer's choice among them.
+
+The notebooks stay in ``submitted/STUDENT/CHAPTER/`` until the lecturer chooses one.
 
 The chosen notebook is copied to ``CHAPTER.ipynb``. The journal of the intake records the choice before the copy, so the next reader
 completes a choice that was interrupted.
@@ -18,20 +20,20 @@ from pathlib import Path
 
 from autograder.atomic_files import staged_file, write_atomically
 from autograder.course.folder import Course
-from autograder.intake.downloads.journal import Choice, IntakeJournal, UncountedNote, content, hash_of
+from autograder.intake.downloads.journal import Choice, IntakeJournal, UncountedNote, hash_of, read_content
 
 # So many notebooks of one student are looked at.
 MAX_NOTEBOOKS = 20
 
 
 def other_notebooks(folder: Path, chapter: str) -> dict[str, bytes]:
-    """Return the first notebooks in a student's folder of a chapter that are not called like it, by name; links are passed over."""
+    """Return the first notebooks in a student's chapter folder without the chapter's name; links are skipped."""
     notebooks: dict[str, bytes] = {}
     if folder.is_symlink() or folder.parent.is_symlink() or not folder.is_dir():
         return notebooks
     for path in sorted(folder.iterdir()):
         if path.name.lower().endswith(".ipynb") and path.name != f"{chapter}.ipynb" and not path.name.startswith("._"):
-            data = content(path)
+            data = read_content(path)
             if data is not None:
                 notebooks[path.name] = data
             if len(notebooks) == MAX_NOTEBOOKS:
@@ -40,7 +42,7 @@ def other_notebooks(folder: Path, chapter: str) -> dict[str, bytes]:
 
 
 def undecided_notebooks(folder: Path, chapter: str) -> dict[str, bytes]:
-    """Return the notebooks of which one has to be chosen; none if there is nothing to choose."""
+    """Return the notebooks among which a choice is pending; empty if there is nothing to choose."""
     if os.path.lexists(folder / f"{chapter}.ipynb"):
         return {}
     alternatives = other_notebooks(folder, chapter)
@@ -48,7 +50,7 @@ def undecided_notebooks(folder: Path, chapter: str) -> dict[str, bytes]:
 
 
 def apply_choice(course: Course, chapter: str, student: str, choice: Choice | None) -> None:
-    """Make a student's folder what the choice says: the chosen notebook counts, until there is another one to choose from.
+    """Update a student's folder to the recorded choice: the chosen notebook counts until another alternative is added.
 
     A notebook of the chapter's own name that was none of those to choose from has been put there since, and stays.
     """
@@ -56,7 +58,7 @@ def apply_choice(course: Course, chapter: str, student: str, choice: Choice | No
         return
     folder = course.folder("submitted", student, chapter)
     path = folder / f"{chapter}.ipynb"
-    current = content(path)
+    current = read_content(path)
     if (hash_of(current) not in choice.among) if current is not None else os.path.lexists(path):
         return
     alternatives = {hash_of(data): data for data in other_notebooks(folder, chapter).values()}
@@ -71,17 +73,17 @@ def apply_choice(course: Course, chapter: str, student: str, choice: Choice | No
 
 
 @dataclass(frozen=True)
-class Uncounted:
-    """A notebook that does not count."""
+class UncountedNotebook:
+    """A notebook that is not graded, because another notebook of the student counts."""
 
     data: bytes  # the file
     stamp: bytes | None = None  # when it was handed in, or None if that is not known
 
 
 def keep_uncounted(
-    course: Course, chapter: str, student: str, notebooks: Mapping[str, Uncounted], journal: IntakeJournal
+    course: Course, chapter: str, student: str, notebooks: Mapping[str, UncountedNotebook], journal: IntakeJournal
 ) -> None:
-    """Keep the uncounted notebooks of this collection, by name, in the place of the ones from earlier collections.
+    """Store this collection's uncounted notebooks by name, replacing the notebooks of earlier collections.
 
     The caller writes the journal.
     """
@@ -97,11 +99,13 @@ def keep_uncounted(
         journal.uncounted[student] = notes
 
 
-def uncounted_notebooks(course: Course, chapter: str, student: str, journal: IntakeJournal) -> dict[str, Uncounted]:
-    """Return the notebooks of a student that do not count, by name."""
-    folder, notebooks = course.root / "uncounted" / chapter / student, dict[str, Uncounted]()
+def uncounted_notebooks(
+    course: Course, chapter: str, student: str, journal: IntakeJournal
+) -> dict[str, UncountedNotebook]:
+    """Return a student's uncounted notebooks by name."""
+    folder, notebooks = course.root / "uncounted" / chapter / student, dict[str, UncountedNotebook]()
     for name, note in sorted(journal.uncounted.get(student, {}).items()):
-        data = content(folder / name)
+        data = read_content(folder / name)
         if data is not None and hash_of(data) == note.digest:
-            notebooks[name] = Uncounted(data, None if note.stamp is None else note.stamp.encode())
+            notebooks[name] = UncountedNotebook(data, None if note.stamp is None else note.stamp.encode())
     return notebooks

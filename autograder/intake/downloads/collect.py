@@ -1,4 +1,4 @@
-"""Bringing submissions into the course folder, as ``submitted/STUDENT/CHAPTER/CHAPTER.ipynb``."""
+"""Collect submissions into the course folder, as ``submitted/STUDENT/CHAPTER/CHAPTER.ipynb``."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 from autograder.intake.downloads.archive import RefusedError
-from autograder.intake.downloads.choices import Uncounted, apply_choice, keep_uncounted, other_notebooks
+from autograder.intake.downloads.choices import UncountedNotebook, apply_choice, keep_uncounted, other_notebooks
 from autograder.intake.downloads.download import Download, read_download
-from autograder.intake.downloads.in_place import collect_in_place, conflict_copies
+from autograder.intake.downloads.in_place import collect_in_place, conflict_problems
 from autograder.intake.downloads.journal import (
     NOT_BROUGHT_IN,
     PendingSubmission,
     hash_of,
     hash_of_file,
-    missing,
     missing_problems,
+    missing_submissions,
     read_journal,
     record_pending,
     write_journal,
 )
-from autograder.intake.downloads.selection import NOT_COUNTED, named_apart, select
+from autograder.intake.downloads.selection import NOT_COUNTED, assign_file_names, select
 from autograder.intake.downloads.store import (
-    Chosen,
+    ChosenUploads,
     Collection,
-    files_beside,
+    disk_error_advice,
     keep_roster,
     remove_drafts,
+    select_companions,
     store_submission,
     submitted_notebook,
     time_stamp,
-    what_to_do,
     write,
 )
-from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.downloads.student_ids import assign_students
 from autograder.intake.downloads.uploads import Upload
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.notebook.timestamp import KIND as NO_TIME
-from autograder.intake.roster import Student, merged, read_roster, team_members
+from autograder.intake.roster import Student, merge_collected, read_roster, team_members
 
 # Who handed in no notebook may have handed in a whole project.
 _COPIED = 20
@@ -53,7 +53,7 @@ _UNOWNED = frozenset({"unknown owner", "ambiguous name", "same number"})
 
 
 def collect(course: Course, chapter: str, source: Path | None = None) -> Collection:
-    """Bring a released chapter's submissions in, from a download or, by default, from the course's own ``submitted`` folder."""
+    """Collect a released chapter's submissions from a download or, by default, from the ``submitted`` folder."""
     if source is None or source.resolve() == course.folder("submitted"):
         remove_drafts(course, chapter)
         return collect_in_place(course, chapter)
@@ -61,17 +61,17 @@ def collect(course: Course, chapter: str, source: Path | None = None) -> Collect
 
 
 def bring_in(course: Course, download: Download) -> Collection:
-    """Bring the submissions of a download in. A bad file never prevents the collection of another file.
+    """Collect the submissions of a download. A bad file never prevents the collection of another file.
 
     Raises:
         CourseError: if the list of pending submissions cannot be written, or teams hand in a chapter without
             ``groups = true``. Nothing is collected then.
     """
-    return _Intake(course, download).run()
+    return _CollectionRun(course, download).run()
 
 
-class _Intake:
-    """One collection from a download."""
+class _CollectionRun:
+    """One collection of submissions from a download."""
 
     def __init__(self, course: Course, download: Download) -> None:
         self.course = course
@@ -85,11 +85,11 @@ class _Intake:
         course, chapter, collection, journal = self.course, self.chapter, self.collection, self.journal
         download, problems = self.download, self.collection.problems
         remove_drafts(course, chapter)
-        everybody, refused = by_student([*download.uploads, *download.files], self.roster, chapter)
+        everybody, refused = assign_students([*download.uploads, *download.files], self.roster, chapter)
         problems += refused
-        teams = self._teams()
+        teams = self._team_uploads()
         for student in [name for name in everybody if name in self.roster and chapter in self.roster[name].drafts]:
-            problems.append(_draft(chapter, student, everybody.pop(student)[0]))
+            problems.append(_draft_problem(chapter, student, everybody.pop(student)[0]))
         # A file beside a notebook is its author's, and decides nothing about who that is.
         owners = {_owner_key(upload): student for student, uploads in everybody.items() for upload in uploads}
         companions: dict[str, list[Upload]] = defaultdict(list)
@@ -100,10 +100,12 @@ class _Intake:
         collected: list[Student] = []
         for name, uploads in sorted(everybody.items()):
             if not owned[name]:
-                collected += self._bring_files(name, uploads)
-        chosen = [item for name, uploads in sorted(owned.items()) if uploads and (item := self._choose(name, uploads))]
-        chosen = [replace(item, companions=files_beside(item.upload, companions[item.student])) for item in chosen]
-        record_pending(course, chapter, journal, [self._pending(item) for item in chosen])
+                collected += self._store_files(name, uploads)
+        chosen = [
+            item for name, uploads in sorted(owned.items()) if uploads and (item := self._choose_uploads(name, uploads))
+        ]
+        chosen = [replace(item, companions=select_companions(item.upload, companions[item.student])) for item in chosen]
+        record_pending(course, chapter, journal, [self._pending_submission(item) for item in chosen])
         failed = set()
         for item in chosen:
             try:
@@ -112,36 +114,36 @@ class _Intake:
                 self._keep_uncounted(item)
             except (OSError, RefusedError) as error:
                 failed.add(item.student)
-                problems.append(self._not_brought_in(item, error))
+                problems.append(self._failure_problem(item, error))
                 continue
-            collected.append(_student_of(item.student, item.upload, chapter))
+            collected.append(_roster_entry(item.student, item.upload, chapter))
         collected = [student for student in collected if student.id not in teams]
         for holder, upload in teams.items():
-            collected += _team(self.roster, chapter, holder, upload)
-        problems += conflict_copies(course, chapter)
-        self._remember()
+            collected += _team_entries(self.roster, chapter, holder, upload)
+        problems += conflict_problems(course, chapter)
+        self._save_journal()
         absent = [item for item in collection.missing if item.student not in failed]
         problems += missing_problems(course, chapter, absent)
-        problems += keep_roster(course, chapter, merged(self.roster, collected))
+        problems += keep_roster(course, chapter, merge_collected(self.roster, collected))
         return collection
 
-    def _remember(self) -> None:
-        """Write down what only the download says, in the place of what an earlier collection noted about this download."""
+    def _save_journal(self) -> None:
+        """Write the journal, with this download's unowned files and the missing submissions."""
         source = str(self.download.source.resolve())
         self.journal.unowned.pop(source, None)
         if files := sorted({problem.where for problem in self.collection.problems if problem.kind in _UNOWNED}):
             self.journal.unowned[source] = files
-        self.collection.missing = missing(self.course, self.chapter, self.journal)
+        self.collection.missing = missing_submissions(self.course, self.chapter, self.journal)
         self.journal.pending = self.collection.missing
         try:
             write_journal(self.course, self.chapter, self.journal)
         except OSError as error:
             message = f"Report and export will not name these problems: they could not be written down ({error.strerror or error})."
-            do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
+            do = disk_error_advice(error, "See to it that the course folder can be written, then collect again.")
             self.collection.problems.append(Problem("list not written", message, "journal", do))
 
-    def _teams(self) -> dict[str, Upload]:
-        """Return an upload of each team in a download of Moodle's, by the id of the member who has the team's work.
+    def _team_uploads(self) -> dict[str, Upload]:
+        """Return an upload per team in a Moodle download, by the id of the member who stores the team's submission.
 
         Moodle packs an assignment of teams by team: ``Team 5_7_assignsubmission_file``, with the name and the number of the team, which are
         no participant's. The others get the grade because the chapter has ``groups = true`` in ``course.toml``.
@@ -162,8 +164,11 @@ class _Intake:
             )
         return teams
 
-    def _bring_files(self, student: str, uploads: Sequence[Upload]) -> list[Student]:
-        """Collect the files of a student without a notebook, and report it; return the student, unless an earlier notebook counts.
+    def _store_files(self, student: str, uploads: Sequence[Upload]) -> list[Student]:
+        """Store the files of a student without a notebook, and report them.
+
+        Grading then finds the folder without a notebook, so that the student is "not gradable", not absent. Return the
+        student, unless an earlier notebook counts.
 
         Grading then finds their folder without a notebook, so the students are "not gradable", not absent.
         """
@@ -178,15 +183,15 @@ class _Intake:
         if not alone:
             message += " The notebook that was handed in before still counts."
         else:
-            message += _copied(path.parent, uploads)
-            collected.append(_student_of(student, uploads[-1], self.chapter))
+            message += _copy_files(path.parent, uploads)
+            collected.append(_roster_entry(student, uploads[-1], self.chapter))
         self.collection.problems.append(Problem("no notebook", message, str(uploads[0].entry.path), do, fatal=alone))
         return collected
 
-    def _choose(self, student: str, all_uploads: Sequence[Upload]) -> Chosen | None:
-        """Return what is to be brought in of a student; nothing is written yet."""
+    def _choose_uploads(self, student: str, all_uploads: Sequence[Upload]) -> ChosenUploads | None:
+        """Return the uploads to store for a student; nothing is written yet."""
         selection = select(all_uploads, self.download.manifest, self.journal.preferences.get(student))
-        others = named_apart(selection.uncounted, self.chapter)
+        others = assign_file_names(selection.uncounted, self.chapter)
         commands = {
             one.where: shell_command(self.course, "choose", student, self.chapter, name) for name, one in others.items()
         }
@@ -200,13 +205,13 @@ class _Intake:
             return None
         names = {f"{self.chapter}.ipynb": selection.counting[0]}
         if len(selection.counting) > 1:
-            names = named_apart(selection.counting, self.chapter)
+            names = assign_file_names(selection.counting, self.chapter)
         uploads, uncounted = ({name: one.upload for name, one in some.items()} for some in (names, others))
         digests = {name: one.notebook.digest for name, one in names.items()}
-        stamp = self._time(student, selection.counting[-1].upload)
-        return Chosen(student, uploads, digests, stamp, uncounted)
+        stamp = self._read_stamp(student, selection.counting[-1].upload)
+        return ChosenUploads(student, uploads, digests, stamp, uncounted)
 
-    def _time(self, student: str, upload: Upload) -> bytes | None:
+    def _read_stamp(self, student: str, upload: Upload) -> bytes | None:
         try:
             return time_stamp(upload, self.download.entries)
         except RefusedError as error:
@@ -217,47 +222,47 @@ class _Intake:
             # The course keeps this text in the place of the time, so that every later run names it.
             return f"damaged in the download ({error})".encode()
 
-    def _keep_uncounted(self, item: Chosen) -> None:
-        """Keep the notebooks that do not count, with their times, for a person who takes one of them."""
+    def _keep_uncounted(self, item: ChosenUploads) -> None:
+        """Store the uncounted notebooks with their times, so that a person can choose one of them."""
         notebooks = {
-            name: Uncounted(upload.entry.open(), time_stamp(upload, self.download.entries))
+            name: UncountedNotebook(upload.entry.open(), time_stamp(upload, self.download.entries))
             for name, upload in item.uncounted.items()
         }
         if notebooks or item.student in self.journal.preferences:
             keep_uncounted(self.course, self.chapter, item.student, notebooks, self.journal)
 
-    def _pending(self, item: Chosen) -> PendingSubmission:
+    def _pending_submission(self, item: ChosenUploads) -> PendingSubmission:
         folder = submitted_notebook(self.course, self.chapter, item.student).parent
         new = {**item.digests} | ({"timestamp.txt": hash_of(item.stamp)} if item.stamp is not None else {})
         changes = {name: (hash_of_file(folder / name), digest) for name, digest in new.items()}
         source = str(self.download.source.resolve())
         return PendingSubmission(item.student, source, str(item.upload.entry.path), changes)
 
-    def _not_brought_in(self, item: Chosen, error: OSError | RefusedError) -> Problem:
+    def _failure_problem(self, item: ChosenUploads, error: OSError | RefusedError) -> Problem:
         message = f"{item.student}: it could not be brought in ({getattr(error, 'strerror', None) or error})."
         if os.path.lexists(submitted_notebook(self.course, self.chapter, item.student)):
             message = f"{message[:-1]}; what was handed in before is still there."
         otherwise = f"Look at submitted/{item.student}/{self.chapter}."
-        do = what_to_do(error, otherwise) if isinstance(error, OSError) else otherwise
+        do = disk_error_advice(error, otherwise) if isinstance(error, OSError) else otherwise
         return Problem(NOT_BROUGHT_IN, message, str(item.upload.entry.path), do)
 
 
 def _owner_key(upload: Upload) -> tuple[str, str, str]:
-    """Return what a student's uploads have in common; Canvas numbers each file, Moodle and Brightspace each student."""
+    """Return the key that a student's uploads share; Canvas numbers each file, Moodle and Brightspace each student."""
     number = upload.upload if upload.platform in ("moodle", "brightspace") else upload.user
     return ("" if upload.platform == "nbgrader" else upload.platform, upload.owner, number)
 
 
-def _draft(chapter: str, student: str, upload: Upload) -> Problem:
-    """Return the problem that Moodle has a student's work as a draft."""
+def _draft_problem(chapter: str, student: str, upload: Upload) -> Problem:
+    """Describe a student's draft on Moodle as a problem."""
     message = f"Moodle has this as a draft that {upload.owner} did not hand in, so it was not brought in."
     do = "When it is handed in, read the grading worksheet and collect again. "
     do += f"If it counts as it is, put it into submitted/{student}/{chapter}/{chapter}.ipynb."
     return Problem("draft", message, str(upload.entry.path), do)
 
 
-def _copied(folder: Path, uploads: Sequence[Upload]) -> str:
-    """Copy files into a student's folder, as many as there is a use for; return what kept some of them out, as a sentence."""
+def _copy_files(folder: Path, uploads: Sequence[Upload]) -> str:
+    """Copy files into a student's folder, up to a limit; return the error as a sentence, or an empty string."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for upload in uploads[:_COPIED]:
@@ -272,14 +277,14 @@ def _copied(folder: Path, uploads: Sequence[Upload]) -> str:
     return ""
 
 
-def _student_of(student: str, upload: Upload, chapter: str) -> Student:
+def _roster_entry(student: str, upload: Upload, chapter: str) -> Student:
     platform = upload.platform if upload.platform in ("canvas", "moodle") else ""
     name = upload.owner if upload.owner != student else ""
     return Student(student, name, platform, upload.user, {chapter: upload.upload} if platform and upload.upload else {})
 
 
-def _team(roster: Mapping[str, Student], chapter: str, holder: str, upload: Upload) -> Iterable[Student]:
-    """Yield entries for the roster: the member who has a team's work, with the team's name and number, and the team of each member."""
+def _team_entries(roster: Mapping[str, Student], chapter: str, holder: str, upload: Upload) -> Iterable[Student]:
+    """Yield roster entries for a team: the member who stores its submission, and the team of each member."""
     prefix = f"{upload.owner}_{upload.upload}" if upload.upload else upload.owner
     yield Student(holder, platform="moodle", uploads={chapter: prefix})
     for member in team_members(roster, upload.owner, chapter):

@@ -1,4 +1,4 @@
-"""Look through the course's own folder of submissions, where only a missing name is added."""
+"""Collect from the course's own folder of submissions, where only misnamed folders and notebooks are renamed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path, PurePosixPath
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.errors import some
-from autograder.intake.downloads.archive import Entry, printable
+from autograder.intake.downloads.archive import Entry, escape_unprintable
 from autograder.intake.downloads.choices import MAX_NOTEBOOKS, apply_choice
 from autograder.intake.downloads.download import other_chapters
-from autograder.intake.downloads.journal import missing, missing_problems, read_journal, write_journal
+from autograder.intake.downloads.journal import missing_problems, missing_submissions, read_journal, write_journal
 from autograder.intake.downloads.selection import examine, pick_candidate
-from autograder.intake.downloads.store import Collection, keep_roster, what_to_do, write
-from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.downloads.store import Collection, disk_error_advice, keep_roster, write
+from autograder.intake.downloads.student_ids import assign_students
 from autograder.intake.downloads.uploads import Upload
 from autograder.intake.notebook.manifest import Manifest, released_manifest
 from autograder.intake.notebook.notebook_reader import UnreadableError, read_file
@@ -33,13 +33,13 @@ _CONFLICT_COPY = re.compile(r"conflicted copy|\.sync-conflict-", re.IGNORECASE)
 
 
 def collect_in_place(course: Course, chapter: str) -> Collection:
-    """Return the submissions in the course's own folder; rename misnamed folders and notebooks, and list the problems."""
+    """Collect from the course's own folder: rename misnamed folders and notebooks, and list the problems."""
     manifest, plan = released_manifest(course, chapter), read_course_file(course.root)
     others = other_chapters(course, manifest)
-    collection = Collection(chapter, problems=_misplaced(course.folder("submitted"), chapter, others))
-    collection.problems += [*conflict_copies(course, chapter), *name_folders(course, chapter)]
+    collection = Collection(chapter, problems=_misplaced_problems(course.folder("submitted"), chapter, others))
+    collection.problems += [*conflict_problems(course, chapter), *name_folders(course, chapter)]
     journal = read_journal(course, chapter)
-    collection.missing = journal.pending = missing(course, chapter, journal)
+    collection.missing = journal.pending = missing_submissions(course, chapter, journal)
     with suppress(OSError):  # what has come is found again the next time
         write_journal(course, chapter, journal)
     collection.problems += missing_problems(course, chapter, collection.missing)
@@ -57,15 +57,15 @@ def collect_in_place(course: Course, chapter: str) -> Collection:
     return collection
 
 
-def conflict_copies(course: Course, chapter: str) -> list[Problem]:
-    """Name the second versions that a synced folder keeps of what lies in ``submitted/``: none is graded, and any may be the right one."""
+def conflict_problems(course: Course, chapter: str) -> list[Problem]:
+    """Return a problem for each conflict copy that a synced folder keeps in ``submitted/``: none is graded."""
     root = course.folder("submitted")
     paths = [path for pattern in ("*", "*/*", f"*/{chapter}/*") for path in sorted(root.glob(pattern))]
     return [
         Problem(
             CONFLICT,
             "A synced folder was changed in two places, and keeps both versions; this one does not count.",
-            printable(path.relative_to(root.parent)),
+            escape_unprintable(path.relative_to(root.parent)),
             "Keep the version that counts under the proper name, and remove the other one.",
         )
         for path in paths
@@ -73,8 +73,8 @@ def conflict_copies(course: Course, chapter: str) -> list[Problem]:
     ]
 
 
-def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Problem]:
-    """Name the notebooks that nobody would find where they lie, and the folders that are the wrong way round."""
+def _misplaced_problems(submitted: Path, chapter: str, others: frozenset[str]) -> list[Problem]:
+    """Return problems for misplaced notebooks, and for folders that are nested the wrong way round."""
     do = f"Each belongs to submitted/STUDENT/{chapter}/{chapter}.ipynb. Or move them elsewhere, and name that with --submissions."
     students = [
         folder
@@ -84,24 +84,26 @@ def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Pr
     ]
     problems = []
     for folder in (submitted, *students):
-        where = printable(folder.relative_to(submitted.parent))
+        where = escape_unprintable(folder.relative_to(submitted.parent))
         inside = sorted(folder.glob("*"))
         if stray := [path.name for path in inside if path.name.lower().endswith(".ipynb") and path.is_file()]:
-            message = f"{_counted(stray, 'notebook')} here, not in a student's folder of {chapter}: passed over."
+            message = f"{_count_text(stray, 'notebook')} here, not in a student's folder of {chapter}: passed over."
             problems.append(Problem("wrong place", message, where, do))
         if folder.name == chapter and (names := [path.name for path in inside if path.is_dir()]):
-            message = f"The folders are the wrong way round: {_counted(names, 'folder')} in the chapter's: passed over."
+            message = (
+                f"The folders are the wrong way round: {_count_text(names, 'folder')} in the chapter's: passed over."
+            )
             problems.append(Problem("wrong place", message, where, do))
     return problems
 
 
-def _counted(names: Sequence[str], noun: str) -> str:
-    shown = printable(some(names))
+def _count_text(names: Sequence[str], noun: str) -> str:
+    shown = escape_unprintable(some(names))
     return f"{len(names)} {noun}{'s' if len(names) > 1 else ''} ({shown})"
 
 
 def _name_notebook(folder: Path, manifest: Manifest, where: str) -> Problem | None:
-    """See to it that a student's folder holds a notebook of the chapter's name; say what is wrong if that cannot be."""
+    """Ensure that a student's folder has a notebook with the chapter's name; return the problem if that fails."""
     chapter = manifest.chapter
     path = folder / f"{chapter}.ipynb"
     try:
@@ -126,14 +128,14 @@ def _name_notebook(folder: Path, manifest: Manifest, where: str) -> Problem | No
         do = "Ask for the notebook once more, and put it there as a file."
         return replace(error.problem, where=where, do=do)
     except OSError as error:
-        do = what_to_do(error, "See to it that it can be read and written, then collect again.")
+        do = disk_error_advice(error, "See to it that it can be read and written, then collect again.")
         return Problem("file refused", f"The folder cannot be used ({error.strerror}).", where, do, fatal=True)
     reason = f": of {len(candidates)} notebooks here it counts, for {why}" if why else ""
     return Problem("renamed", f"{candidates[number].name} was copied to {chapter}.ipynb{reason}.", where)
 
 
 def name_folders(course: Course, chapter: str) -> list[Problem]:
-    """Move a chapter's folders that are named otherwise than their students on the class list; return what was done, or could not be.
+    """Rename a chapter's folders to their students' ids on the class list; return problems with what was done.
 
     A folder that a person has made may be called ``ada01`` for ``ADA01``. It finds its student by the rules for downloads,
     so a student never has two grades.
@@ -147,7 +149,7 @@ def name_folders(course: Course, chapter: str) -> list[Problem]:
     # A folder that is named after an id is that student's, whatever another folder is called.
     folders = {name: path for name, path in folders.items() if name not in roster or not roster[name].enrolled}
     uploads = [Upload(Entry(PurePosixPath(name, chapter), None, bytes), name, platform="nbgrader") for name in folders]
-    owned, _ = by_student(uploads, roster, chapter)
+    owned, _ = assign_students(uploads, roster, chapter)
     owners = {upload.owner: student for student in owned.keys() & roster.keys() for upload in owned[student]}
     return [
         _move_folder(course, chapter, path, owner)
@@ -158,12 +160,12 @@ def name_folders(course: Course, chapter: str) -> list[Problem]:
 
 def _move_folder(course: Course, chapter: str, path: Path, owner: str) -> Problem:
     name, target = path.parent.name, path.parent.with_name(owner)
-    where = printable(f"submitted/{name}/{chapter}")
-    message = f"{printable(name)} is {owner} on the class list"
+    where = escape_unprintable(f"submitted/{name}/{chapter}")
+    message = f"{escape_unprintable(name)} is {owner} on the class list"
     if (course.root / "results" / chapter / f"{name}.json").exists():
-        message += f", and {chapter} is already graded under {printable(name)}."
+        message += f", and {chapter} is already graded under {escape_unprintable(name)}."
         return Problem(
-            _OTHER_ID, message, where, f"Keep one of the two ids: write {printable(name)} into the class list."
+            _OTHER_ID, message, where, f"Keep one of the two ids: write {escape_unprintable(name)} into the class list."
         )
     try:
         if target.exists() and path.parent.samefile(target):

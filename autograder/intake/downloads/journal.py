@@ -1,4 +1,4 @@
-"""Remember the intake of one chapter in ``COURSE/journal/CHAPTER.intake.json``: what only a download, a list or a person says.
+"""Keep a chapter's intake journal, ``COURSE/journal/CHAPTER.intake.json``: facts from downloads, lists and people.
 
 Before a collection copies a file, it writes down which submissions are pending. If the disk is full or the process is killed, later
 commands name the missing ones: a file that still has its old hash has not been copied. Everything else is written after the copies, and
@@ -42,30 +42,30 @@ class PendingSubmission(Struct, frozen=True):
     files: dict[str, tuple[str, str]]
 
     def to_dict(self) -> dict[str, str]:
-        """Return what people ask for as plain data, ready for JSON."""
+        """Return the fields for reports as plain data, ready for JSON."""
         return {"student": self.student, "source": self.source, "upload": self.upload}
 
 
 class Choice(Struct, frozen=True):
-    """The notebook of a student that a person has chosen."""
+    """A person's choice among a student's notebooks."""
 
     digest: str  # its hash
     among: tuple[str, ...]  # the hashes of all notebooks that the student had handed in then
 
     def applies(self, digests: Iterable[str]) -> bool:
-        """Return whether the student has handed in this notebook, and nothing but what the person has seen."""
+        """Return whether the choice still applies: the student has handed in no notebook besides the known ones."""
         return self.digest in digests and set(self.among) >= set(digests)
 
 
 class UncountedNote(Struct, frozen=True):
-    """A notebook in ``uncounted/CHAPTER/STUDENT`` that does not count."""
+    """An uncounted notebook in ``uncounted/CHAPTER/STUDENT``."""
 
     digest: str  # its hash
     stamp: str | None = None  # when it was handed in; None if that is not known
 
 
 class IntakeJournal(Struct, omit_defaults=True):
-    """The record of one chapter's intake. Settled entries may be removed from the file by hand."""
+    """The journal of one chapter's intake. Settled entries may be removed from the file by hand."""
 
     pending: list[PendingSubmission] = []
     unowned: dict[str, list[str]] = {}  # by download, the files that no student got
@@ -77,12 +77,12 @@ class IntakeJournal(Struct, omit_defaults=True):
 
 
 def journal_path(course: Course, chapter: str) -> Path:
-    """Return where the journal of a chapter's intake is kept."""
+    """Return the path of a chapter's intake journal."""
     return course.root / "journal" / f"{chapter}.intake.json"
 
 
 def read_journal(course: Course, chapter: str) -> IntakeJournal:
-    """Return what the course remembers of a chapter's intake.
+    """Read a chapter's intake journal.
 
     Raises:
         CourseError: if that cannot be read.
@@ -99,7 +99,7 @@ def read_journal(course: Course, chapter: str) -> IntakeJournal:
 
 
 def write_journal(course: Course, chapter: str, journal: IntakeJournal) -> None:
-    """Write the journal where it has changed. It counts from the moment at which it is written in full."""
+    """Write the journal if it has changed, atomically."""
     path = journal_path(course, chapter)
     data = msgspec.json.format(msgspec.json.encode(journal, order="sorted"), indent=1) + b"\n"
     if journal == IntakeJournal():
@@ -109,7 +109,7 @@ def write_journal(course: Course, chapter: str, journal: IntakeJournal) -> None:
 
 
 def rename_student(course: Course, chapter: str, before: str, after: str) -> None:
-    """Move the entries about the notebooks of one id to another."""
+    """Move the entries about one id's notebooks to another id."""
     journal = read_journal(course, chapter)
     by_student: tuple[dict[str, Any], ...] = (journal.late, journal.choices, journal.preferences)
     for notes in by_student:
@@ -119,15 +119,15 @@ def rename_student(course: Course, chapter: str, before: str, after: str) -> Non
 
 
 def record_pending(course: Course, chapter: str, journal: IntakeJournal, coming: Sequence[PendingSubmission]) -> None:
-    """Record the pending submissions, in addition to those left by an earlier collection.
+    """Record pending submissions, in addition to submissions that an earlier collection left pending.
 
     Raises:
         CourseError: if the journal cannot be written. The caller must then copy nothing, because missing submissions would go unnoticed.
     """
-    new = {item.student: item for item in coming if _has_not_come(course, chapter, item)}
+    new = {item.student: item for item in coming if _is_missing(course, chapter, item)}
     if not new:
         return
-    earlier = [item for item in missing(course, chapter, journal) if item.student not in new]
+    earlier = [item for item in missing_submissions(course, chapter, journal) if item.student not in new]
     journal.pending = [*earlier, *new.values()]
     try:
         write_journal(course, chapter, journal)
@@ -137,19 +137,19 @@ def record_pending(course: Course, chapter: str, journal: IntakeJournal, coming:
         raise CourseError(message, where=journal_path(course, chapter), do=do) from error
 
 
-def missing(course: Course, chapter: str, journal: IntakeJournal | None = None) -> list[PendingSubmission]:
-    """Return what was to come and has not come yet, ordered by student.
+def missing_submissions(course: Course, chapter: str, journal: IntakeJournal | None = None) -> list[PendingSubmission]:
+    """Return the pending submissions that have not been copied, ordered by student.
 
     Raises:
         CourseError: if the journal cannot be read.
     """
     pending = (journal or read_journal(course, chapter)).pending
-    absent = (item for item in pending if _has_not_come(course, chapter, item))
+    absent = (item for item in pending if _is_missing(course, chapter, item))
     return sorted(absent, key=lambda item: item.student)
 
 
 def missing_problems(course: Course, chapter: str, missing_items: Iterable[PendingSubmission]) -> list[Problem]:
-    """Name everybody who is missing: a problem for each download."""
+    """Return a problem for each download with missing submissions."""
     by_source = groupby(sorted(missing_items, key=lambda item: (item.source, item.student)), lambda item: item.source)
     problems = []
     for source, items in by_source:
@@ -160,7 +160,7 @@ def missing_problems(course: Course, chapter: str, missing_items: Iterable[Pendi
     return problems
 
 
-def _has_not_come(course: Course, chapter: str, item: PendingSubmission) -> bool:
+def _is_missing(course: Course, chapter: str, item: PendingSubmission) -> bool:
     # Neither the old file nor the new one: somebody has put another one there by hand.
     folder = course.folder("submitted", item.student, chapter)
     return any(
@@ -168,8 +168,8 @@ def _has_not_come(course: Course, chapter: str, item: PendingSubmission) -> bool
     )
 
 
-def open_times(course: Course, chapter: str, students: Iterable[str], plan: CourseFile) -> dict[str, Problem]:
-    """Return the students of whom it is open how late they are, each with the problem; without a folder, a student is passed over."""
+def find_time_problems(course: Course, chapter: str, students: Iterable[str], plan: CourseFile) -> dict[str, Problem]:
+    """Return, by student, the problems that make a submission's lateness unknown; missing folders are skipped."""
     late, problems = read_journal(course, chapter).late, dict[str, Problem]()
     for student in students:
         folder = course.folder("submitted", student, chapter)
@@ -182,19 +182,19 @@ def open_times(course: Course, chapter: str, students: Iterable[str], plan: Cour
 
 
 def late_problem(folder: Path) -> Problem:
-    """Return the problem that Canvas calls the submission in a folder late, without a time."""
+    """Return the problem that Canvas marks the submission in a folder as late without a time."""
     message = "Canvas calls it late, but does not say by how much; nothing is taken off without a time."
     return Problem(LATE, message, do=f"Write the time into {folder / 'timestamp.txt'}.")
 
 
 def hash_of_file(path: Path) -> str:
-    """Return a hash of a file in the course; empty unless it is a regular file."""
-    data = content(path)
+    """Return the hash of a file in the course; empty unless it is a regular file."""
+    data = read_content(path)
     return "" if data is None else hash_of(data)
 
 
-def content(path: Path) -> bytes | None:
-    """Return the contents of a file in the course; None unless it is a regular file."""
+def read_content(path: Path) -> bytes | None:
+    """Read a file in the course; return None unless it is a regular file."""
     try:
         return read_file(path)
     except UnreadableError:
@@ -202,5 +202,5 @@ def content(path: Path) -> bytes | None:
 
 
 def hash_of(data: bytes) -> str:
-    """Return a hash of a file's content."""
+    """Return the hash of a file's content."""
     return hashlib.sha256(data).hexdigest()

@@ -1,4 +1,4 @@
-"""Parse the file names in platforms' downloads; the owner of a file is read from the platform's part of the name.
+"""Parse the file names in platforms' downloads, whose prefixes name the files' owners.
 
 - Moodle: ``Full name_NUMBER_assignsubmission_file_FILE``. Every underscore in a full name becomes a space (``mod/assign``). Where teams
   hand in, name and number are the team's; that of all students without a team has no number.
@@ -49,7 +49,7 @@ _ANONYMOUS = re.compile(r"(?:(LATE_)?anon|anon_(LATE))_([0-9A-Za-z]+)_([0-9]+)_(
 
 @dataclass(frozen=True)
 class PlatformName:
-    """A name in a download, read as one platform writes it."""
+    """A name in a download, parsed as one platform's."""
 
     platform: str  # ``"canvas"``, ``"moodle"``, ``"blackboard"`` or ``"brightspace"``
     owner: str  # the student's name, Blackboard's login, or what stands for it in an anonymous course
@@ -65,28 +65,32 @@ class PlatformName:
         return f"{self.owner} (number {self.user or self.upload})"
 
 
-def readings(name: str, chapters: Iterable[str] = ()) -> dict[str, list[PlatformName]]:
-    """Return all ways in which a name can be read, by kind of download; more than one means that it cannot be told which is right.
+def possible_readings(name: str, chapters: Iterable[str] = ()) -> dict[str, list[PlatformName]]:
+    """Return all possible readings of a name, by kind of download; several mean that the name is ambiguous.
 
     Where a file is called like one of the chapters, its number is no number of Canvas's.
     """
-    matches = {"moodle": _moodle(name), "canvas": _canvas(name, chapters), "anonymous": _anonymous(name)}
-    matches |= {"blackboard": _blackboard(name), "brightspace": _brightspace(name)}
+    matches = {
+        "moodle": _parse_moodle(name),
+        "canvas": _parse_canvas(name, chapters),
+        "anonymous": _parse_anonymous(name),
+    }
+    matches |= {"blackboard": _parse_blackboard(name), "brightspace": _parse_brightspace(name)}
     return {kind: several for kind, several in matches.items() if several}
 
 
-def kinds_by_share(names: Iterable[str], chapters: Iterable[str]) -> list[frozenset[str]]:
-    """Return the kinds of download that some names may come from, the likeliest first; equally likely ones together.
+def rank_kinds(names: Iterable[str], chapters: Iterable[str]) -> list[frozenset[str]]:
+    """Return the kinds of download that may have produced some names, in groups, the likeliest first.
 
     A platform can read every name that it has written. What it has not written may look like any platform's, but not all of it.
     """
-    counted = Counter(kind for name in set(names) for kind in readings(name, chapters))
+    counted = Counter(kind for name in set(names) for kind in possible_readings(name, chapters))
     shares = sorted(set(counted.values()), reverse=True)
     return [frozenset(kind for kind, count in counted.items() if count == share) for share in shares]
 
 
 def assignment_title(names: Iterable[str]) -> str:
-    """Return the title of the assignment in a download of Blackboard's: the words with which all names begin; empty for one login."""
+    """Return a Blackboard assignment's title: the words with which all names begin; empty for one login."""
     heads = {match["head"] for name in names if (match := _BLACKBOARD.fullmatch(name))}
     if len(heads) < 2:
         return ""
@@ -94,12 +98,14 @@ def assignment_title(names: Iterable[str]) -> str:
     return "_".join(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
-def read(name: str, kinds: Iterable[frozenset[str]], chapters: Iterable[str], title: str = "") -> list[PlatformName]:
-    """Return all possible readings of a name: one, several if it is ambiguous, or none.
+def resolve_name(
+    name: str, kinds: Iterable[frozenset[str]], chapters: Iterable[str], title: str = ""
+) -> list[PlatformName]:
+    """Return the readings of a name by the likeliest kinds: one, several if it is ambiguous, or none.
 
-    The kinds are the result of :func:`kinds_by_share` for the download, and the title is that of :func:`assignment_title`.
+    The kinds are the result of :func:`rank_kinds` for the download, and the title is that of :func:`assignment_title`.
     """
-    by_kind = readings(name, chapters)
+    by_kind = possible_readings(name, chapters)
     if title and "blackboard" in by_kind:
         by_kind["blackboard"] = [
             way for way in by_kind["blackboard"] if name.startswith(f"{title}_{way.owner}_attempt_")
@@ -109,13 +115,13 @@ def read(name: str, kinds: Iterable[frozenset[str]], chapters: Iterable[str], ti
     )
 
 
-def own_name(name: str) -> str:
-    """Return the name that a student gave a file, without the outermost prefix that a platform has put before it."""
-    return max((way.file for ways in readings(name).values() for way in ways), key=len, default=name)
+def strip_platform_prefix(name: str) -> str:
+    """Return a file's name as the student gave it, without the platform's outermost prefix."""
+    return max((way.file for ways in possible_readings(name).values() for way in ways), key=len, default=name)
 
 
-def login_in(name: str, logins: Mapping[str, str]) -> str:
-    """Return the one login of the class list in a folder's name on ILIAS or Sakai; empty if none or more than one fits.
+def find_login(name: str, logins: Mapping[str, str]) -> str:
+    """Return the class-list login in a folder name of ILIAS or Sakai; empty unless exactly one fits.
 
     The logins are listed by their form in lower case.
     """
@@ -126,10 +132,10 @@ def login_in(name: str, logins: Mapping[str, str]) -> str:
     return fitting[0] if len(fitting) == 1 else ""
 
 
-def _moodle(name: str) -> list[PlatformName]:
+def _parse_moodle(name: str) -> list[PlatformName]:
     matches = [
         PlatformName("moodle", name[: match.start()], "", match[1] or "", name[match.end() :])
-        for match in _overlapping(_MOODLE, name)
+        for match in _find_overlapping(_MOODLE, name)
     ]
     # Digits of another script after an underscore are no number, and no part of a team's name.
     matches = [match for match in matches if match.upload] or [match for match in matches if "_" not in match.owner]
@@ -137,9 +143,9 @@ def _moodle(name: str) -> list[PlatformName]:
     return matches[:1] if matches and "_" not in matches[0].owner else matches
 
 
-def _canvas(name: str, chapters: Iterable[str]) -> list[PlatformName]:
+def _parse_canvas(name: str, chapters: Iterable[str]) -> list[PlatformName]:
     matches = []
-    for match in _overlapping(_CANVAS, name):
+    for match in _find_overlapping(_CANVAS, name):
         late, user, upload, file = match[1], match[2], match[3], name[match.end() :]
         # Canvas counts from one, without zeros in front; and a file that is called like its chapter has the chapter's number.
         its_own = any(f"{upload}_{file}".casefold().startswith(chapter.casefold()) for chapter in chapters)
@@ -150,7 +156,7 @@ def _canvas(name: str, chapters: Iterable[str]) -> list[PlatformName]:
     return matches
 
 
-def _anonymous(name: str) -> list[PlatformName]:
+def _parse_anonymous(name: str) -> list[PlatformName]:
     match = _ANONYMOUS.fullmatch(name)
     if match is None:
         return []
@@ -158,8 +164,8 @@ def _anonymous(name: str) -> list[PlatformName]:
     return [PlatformName("canvas", f"anon-{student}", "", upload, file, bool(late or late_too))]
 
 
-def _blackboard(name: str) -> list[PlatformName]:
-    """Return every way to divide assignment and login, the shortest login first: either may contain underscores."""
+def _parse_blackboard(name: str) -> list[PlatformName]:
+    """Return every way to split assignment and login, the shortest login first: both may contain underscores."""
     match = _BLACKBOARD.fullmatch(name)
     if match is None:
         return []
@@ -170,7 +176,7 @@ def _blackboard(name: str) -> list[PlatformName]:
     ]
 
 
-def _brightspace(name: str) -> list[PlatformName]:
+def _parse_brightspace(name: str) -> list[PlatformName]:
     match = _BRIGHTSPACE.fullmatch(name)
     if match is None:
         return []
@@ -185,8 +191,8 @@ def _brightspace(name: str) -> list[PlatformName]:
     return [PlatformName("brightspace", owner, "", match["number"], match["file"] or "", submitted=str(time))]
 
 
-def _overlapping(pattern: re.Pattern[str], text: str) -> Iterable[re.Match[str]]:
-    """Yield all matches after the first character, including overlapping matches."""
+def _find_overlapping(pattern: re.Pattern[str], text: str) -> Iterable[re.Match[str]]:
+    """Yield all matches after the first character, including overlapping ones."""
     begin = 1
     while match := pattern.search(text, begin):
         yield match

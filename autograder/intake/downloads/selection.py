@@ -1,4 +1,4 @@
-"""Several notebooks of one student: which one counts, if that can be told."""
+"""Select the notebook that counts among several notebooks of one student, if rules can decide."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Candidate:
 
     @property
     def worth(self) -> tuple[bool, bool]:
-        """Sorts what cannot be graded before what was not begun, and that before what holds work."""
+        """A sort key: ungradable notebooks first, then empty notebooks, then notebooks with work."""
         return (self.fatal is None, bool(self.solved))
 
     def covers(self, other: Candidate) -> bool:
-        """Whether this has all the cells of the chapter that another has, and something written in all that the other has."""
+        """Return whether this notebook has all cells that another has, and solves everything that the other solves."""
         return self.cells >= other.cells and self.solved >= other.solved
 
 
@@ -84,31 +84,31 @@ def pick_candidate(candidates: Sequence[Candidate]) -> tuple[int | None, str]:
 
 
 @dataclass(frozen=True)
-class Examined:
-    """An upload, and the notebook that it holds."""
+class ExaminedUpload:
+    """An upload and the notebook that it contains."""
 
     upload: Upload
     notebook: Candidate
 
     @property
     def where(self) -> str:
-        """Its path in the download."""
+        """The upload's path in the download."""
         return str(self.upload.entry.path)
 
 
 @dataclass
 class Selection:
-    """A student's readable notebooks."""
+    """The result of selecting among a student's readable notebooks."""
 
-    counting: list[Examined]  # one notebook, several if the lecturer has to choose, and none if none can be read
-    uncounted: list[Examined]  # other gradable notebooks
+    counting: list[ExaminedUpload]  # one notebook, several if the lecturer has to choose, and none if none can be read
+    uncounted: list[ExaminedUpload]  # other gradable notebooks
     problems: list[Problem]
 
 
 def select(uploads: Sequence[Upload], manifest: Manifest, preference: Choice | None) -> Selection:
-    """Select the notebook of a student that counts. An earlier choice by the lecturer has priority."""
+    """Select the student's notebook that counts; an earlier choice by the lecturer has priority."""
     problems: list[Problem] = []
-    series: dict[tuple[str, ...], list[Examined]] = defaultdict(list)
+    series: dict[tuple[str, ...], list[ExaminedUpload]] = defaultdict(list)
     ordered = sorted(uploads, key=lambda upload: upload.order)
     if len(ordered) > MAX_NOTEBOOKS:
         message = f"{len(ordered)} notebooks of one student; only the last {MAX_NOTEBOOKS} are looked at."
@@ -121,30 +121,30 @@ def select(uploads: Sequence[Upload], manifest: Manifest, preference: Choice | N
             problems.append(Problem("file refused", str(error), str(upload.entry.path), do))
             continue
         notebook = examine(data, manifest, exact=upload.is_named_after(manifest.chapter))
-        series[upload.series].append(Examined(upload, notebook))
+        series[upload.series].append(ExaminedUpload(upload, notebook))
     everything = [one for attempts in series.values() for one in attempts]
     digests = [one.notebook.digest for one in everything]
     if preference is not None and preference.applies(digests):
         best = everything[digests.index(preference.digest)]
-        problems += _uncounted(best, everything, "you chose it")
+        problems += _not_counted_problems(best, everything, "you chose it")
     else:
         # Of one file that was handed in several times the last counts, the last that holds work if there is one.
         last = [max(reversed(attempts), key=lambda one: one.notebook.worth) for attempts in series.values()]
         for attempts, latest in zip(series.values(), last, strict=True):
-            problems += _uncounted(latest, attempts, "it has the higher number")
+            problems += _not_counted_problems(latest, attempts, "it has the higher number")
         number, why = pick_candidate([one.notebook for one in last]) if last else (None, "")
         if number is None:
             return Selection(last, [], problems)
         best = last[number]
-        problems += _uncounted(best, last, why)
+        problems += _not_counted_problems(best, last, why)
         if best.notebook.fatal is not None:
             problems.append(replace(best.notebook.fatal, where=best.where))
     others = [one for one in everything if one is not best and one.notebook.fatal is None]
     return Selection([best], others, problems)
 
 
-def _uncounted(best: Examined, examined: Iterable[Examined], why: str) -> list[Problem]:
-    """Say of all notebooks but one that they do not count, and why."""
+def _not_counted_problems(best: ExaminedUpload, examined: Iterable[ExaminedUpload], why: str) -> list[Problem]:
+    """Return a problem for each notebook except the selected one, with the reason why it does not count."""
     problems = []
     for one in examined:
         if one is best:
@@ -159,9 +159,9 @@ def _uncounted(best: Examined, examined: Iterable[Examined], why: str) -> list[P
     return problems
 
 
-def named_apart(examined: Sequence[Examined], chapter: str) -> dict[str, Examined]:
-    """Name several notebooks by their own names, none of them like the chapter."""
-    files: dict[str, Examined] = {}
+def assign_file_names(examined: Sequence[ExaminedUpload], chapter: str) -> dict[str, ExaminedUpload]:
+    """Assign distinct file names to several notebooks: their own names, none equal to the chapter's."""
+    files: dict[str, ExaminedUpload] = {}
     taken = {chapter.casefold()}
     for one in sorted(examined, key=lambda one: one.where):
         *folders, title = one.upload.series

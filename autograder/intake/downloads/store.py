@@ -18,7 +18,14 @@ from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.intake.downloads.archive import Entry, RefusedError
 from autograder.intake.downloads.choices import other_notebooks
-from autograder.intake.downloads.journal import Choice, IntakeJournal, PendingSubmission, content, hash_of, late_problem
+from autograder.intake.downloads.journal import (
+    Choice,
+    IntakeJournal,
+    PendingSubmission,
+    hash_of,
+    late_problem,
+    read_content,
+)
 from autograder.intake.downloads.uploads import Upload
 from autograder.intake.notebook.attached_files import KIND, MAX_BYTES, MAX_DEPTH, MAX_FILES, file_names, is_skipped
 from autograder.intake.notebook.problem import Problem
@@ -30,7 +37,7 @@ _AGAIN = re.compile(r"-(\d{1,3})(?=\.[^.]+$)")
 
 @dataclass
 class Collection:
-    """What was brought in."""
+    """The result of collecting a chapter's submissions."""
 
     chapter: str
     new: list[str] = field(default_factory=list)  # students whose submission was not there before
@@ -43,13 +50,13 @@ class Collection:
 
     @property
     def students(self) -> list[str]:
-        """Everybody who has a submission in this collection."""
+        """All students with a submission in this collection."""
         return sorted({*self.new, *self.replaced, *self.unchanged})
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """The uploads to collect for one student."""
+class ChosenUploads:
+    """The uploads to store for one student."""
 
     student: str
     # the upload that counts, or all uploads from which the lecturer has to choose, keyed by the new file name. Contents are read again when
@@ -64,12 +71,12 @@ class Chosen:
 
     @property
     def upload(self) -> Upload:
-        """The upload that counts; of several, the last."""
+        """The upload that counts; the last of several."""
         return list(self.uploads.values())[-1]
 
 
-def what_to_do(error: OSError, otherwise: str) -> str:
-    """Return what to do about a file-system error: free disk space, or the given remedy."""
+def disk_error_advice(error: OSError, otherwise: str) -> str:
+    """Return the advice for a file-system error: free disk space, or the given remedy."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return "Make room on the disk, then collect again." if full else otherwise
 
@@ -80,7 +87,7 @@ def submitted_notebook(course: Course, chapter: str, student: str) -> Path:
 
 
 def remove_drafts(course: Course, chapter: str) -> None:
-    """Remove what a collection that was killed had begun to write."""
+    """Remove partial files that a killed collection left."""
     for folder in course.folder("submitted").glob("*/"):
         if not folder.is_symlink():
             for draft in folder.glob(f"{glob.escape(chapter)}.*.part"):
@@ -89,9 +96,9 @@ def remove_drafts(course: Course, chapter: str) -> None:
 
 
 def store_submission(
-    course: Course, chapter: str, item: Chosen, collection: Collection, journal: IntakeJournal
+    course: Course, chapter: str, item: ChosenUploads, collection: Collection, journal: IntakeJournal
 ) -> None:
-    """Store a student's submission: the notebook that counts, or all notebooks from which the lecturer has to choose."""
+    """Store a student's submission: the counted notebook, or all notebooks among which the lecturer chooses."""
     student, where = item.student, str(item.upload.entry.path)
     path = submitted_notebook(course, chapter, student)
     if path.parent.resolve() != course.folder("submitted").resolve() / student / chapter:
@@ -101,8 +108,10 @@ def store_submission(
     files = {name: upload.entry.open() for name, upload in item.uploads.items()}
     companions, problems = _read_files(item.companions, where)
     collection.problems += problems
-    same = content(path) == files[path.name] if path.name in files else other_notebooks(path.parent, chapter) == files
-    same = same and all(content(path.parent / name) == data for name, data in companions.items())
+    same = (
+        read_content(path) == files[path.name] if path.name in files else other_notebooks(path.parent, chapter) == files
+    )
+    same = same and all(read_content(path.parent / name) == data for name, data in companions.items())
     when = path.with_name("timestamp.txt")
     late = item.stamp is None and any(upload.late for upload in item.uploads.values())
     if late := late and not (same and when.exists()):
@@ -111,7 +120,9 @@ def store_submission(
         if item.stamp is not None:
             write(when, item.stamp)
         collection.unchanged.append(student)
-    elif archived := put(course, chapter, student, files, item.stamp, companions, journal.choices.get(student)):
+    elif archived := write_submission(
+        course, chapter, student, files, item.stamp, companions, journal.choices.get(student)
+    ):
         collection.replaced.append(student)
         collection.problems.append(
             Problem("replaced", f"It replaces an earlier submission, which is kept in {archived}.", where)
@@ -123,7 +134,7 @@ def store_submission(
         journal.late[student] = [*item.digests.values()]
 
 
-def put(
+def write_submission(
     course: Course,
     chapter: str,
     student: str,
@@ -132,7 +143,7 @@ def put(
     companions: Mapping[str, bytes] = MappingProxyType({}),
     choice: Choice | None = None,
 ) -> str:
-    """Store a submission; return the path of the archived earlier submission, or None without one.
+    """Write a submission; return the path of the archived earlier submission, or an empty string.
 
     Args:
         stamp: the submission time, if it is known.
@@ -152,15 +163,15 @@ def put(
         time = None if stamp is None else drafts.enter_context(_draft(path.parent, when.name, stamp))
         archive = course.root / "replaced" / chapter / student
         if os.path.lexists(path):
-            target = archive / hash_of(content(path) or b"")[:12]
+            target = archive / hash_of(read_content(path) or b"")[:12]
             # A collection that was cut short may have kept the notebook, and put the new time beside it.
-            if not (os.path.lexists(target / path.name) and content(when) == stamp):
-                _set_aside(path.parent, target, (when.name, *_names_beside(path.parent), path.name))
+            if not (os.path.lexists(target / path.name) and read_content(when) == stamp):
+                _archive_files(path.parent, target, (when.name, *_companion_names(path.parent), path.name))
             archived = target.relative_to(course.root).as_posix()
-        old = _left_by_an_open_submission(path, choice)
+        old = _leftover_files(path, choice)
         if old:
-            target = archive / hash_of("".join(hash_of(content(file) or b"") for file in old).encode())[:12]
-            _set_aside(path.parent, target, (file.name for file in old))
+            target = archive / hash_of("".join(hash_of(read_content(file) or b"") for file in old).encode())[:12]
+            _archive_files(path.parent, target, (file.name for file in old))
             archived = target.relative_to(course.root).as_posix()
         path.parent.mkdir(exist_ok=True)
         if time is not None:
@@ -168,7 +179,7 @@ def put(
         elif archived:
             when.unlink(missing_ok=True)
         if archived:
-            _remove_files_beside(path.parent)
+            _remove_companions(path.parent)
         for name, draft in new.items():
             _move_into(path.parent, name, draft)
         for file in [*old, path]:
@@ -177,8 +188,8 @@ def put(
     return archived
 
 
-def _left_by_an_open_submission(path: Path, choice: Choice | None) -> list[Path]:
-    """Return the files that were handed in without a notebook that counts: they are no part of what is handed in next."""
+def _leftover_files(path: Path, choice: Choice | None) -> list[Path]:
+    """Return the files of an earlier submission without a counted notebook, which are not part of the next one."""
     if not path.parent.is_dir() or (os.path.lexists(path) and choice is None):
         return []
     reserved = {path.name, "timestamp.txt"}
@@ -186,7 +197,7 @@ def _left_by_an_open_submission(path: Path, choice: Choice | None) -> list[Path]
 
 
 def time_stamp(upload: Upload, entries: Sequence[Entry]) -> bytes | None:
-    """Return when it was handed in: nbgrader's own word for it, or the platform's.
+    """Return a submission's time: from nbgrader's ``timestamp.txt``, or from the platform.
 
     nbgrader writes into the submission's own folder. A stamp further down, or in an archive, is somebody else's.
     """
@@ -196,24 +207,24 @@ def time_stamp(upload: Upload, entries: Sequence[Entry]) -> bytes | None:
     return (upload.submitted or upload.entry.submitted).encode() or None
 
 
-def _set_aside(folder: Path, target: Path, names: Iterable[str]) -> None:
+def _archive_files(folder: Path, target: Path, names: Iterable[str]) -> None:
     """Archive files of an earlier submission before it is replaced."""
     for name in names:
         if os.path.lexists(folder / name):
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            _keep(folder / name, target / name)
+            _link_or_copy(folder / name, target / name)
 
 
-def _names_beside(folder: Path) -> list[str]:
-    """Return the paths of the files beside a notebook, as grading finds them."""
+def _companion_names(folder: Path) -> list[str]:
+    """Return the paths of a notebook's companion files, as grading finds them."""
     if folder.is_symlink() or not folder.is_dir():
         return []
-    return [name for name in file_names(folder, is_skipped)[0] if content(folder / name) is not None]
+    return [name for name in file_names(folder, is_skipped)[0] if read_content(folder / name) is not None]
 
 
-def _remove_files_beside(folder: Path) -> None:
-    """Remove the files beside a notebook that has been replaced: the next one must not import its modules."""
-    for name in _names_beside(folder):
+def _remove_companions(folder: Path) -> None:
+    """Remove the companion files of a replaced notebook: the next one must not import its modules."""
+    for name in _companion_names(folder):
         (folder / name).unlink(missing_ok=True)
         for parent in PurePosixPath(name).parents:
             with suppress(OSError):  # it holds other files
@@ -235,26 +246,26 @@ def _draft(folder: Path, name: str, data: bytes) -> AbstractContextManager[Path]
     return staged_file(folder / name, data, at=folder.with_name(f"{folder.name}.{digest}.part"))
 
 
-def _keep(old: Path, target: Path) -> None:
-    """Give a file a second name, which stays when the first is given to another; where that cannot be, copy it."""
+def _link_or_copy(old: Path, target: Path) -> None:
+    """Create a hard link to a file or, if that fails, a copy."""
     target.unlink(missing_ok=True)
     try:
         os.link(old, target, follow_symlinks=False)
     except OSError:
-        data = content(old)
+        data = read_content(old)
         if data is None:
             raise
         write(target, data)
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file beside its place first, and move it there."""
+    """Write a file atomically: to a draft first, which is then moved."""
     with _draft(path.parent, path.name, data) as draft:
         draft.replace(path)
 
 
 def keep_roster(course: Course, chapter: str, roster: Mapping[str, Student]) -> list[Problem]:
-    """Write the roster where it has changed, with the groups of the chapter; return the problem that it could not be written, if so.
+    """Write the roster and the chapter's groups if they have changed; return problems if that failed.
 
     In a chapter in which groups hand in, students keep the group that they have at the first collection.
     """
@@ -270,23 +281,23 @@ def keep_roster(course: Course, chapter: str, roster: Mapping[str, Student]) -> 
             write_roster(course, with_groups)
     except OSError as error:
         message = f"Names, numbers and groups are not kept: the list of students could not be written ({error.strerror or error})."
-        do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
+        do = disk_error_advice(error, "See to it that the course folder can be written, then collect again.")
         return [Problem("list not written", message, roster_path(course).name, do)]
     return []
 
 
-def files_beside(notebook: Upload, files: Sequence[Upload]) -> dict[str, Upload]:
-    """Return the files of a student that come along with the notebook that counts, by the paths that they get beside it."""
+def select_companions(notebook: Upload, files: Sequence[Upload]) -> dict[str, Upload]:
+    """Select the student's files that accompany the counted notebook, by their path relative to it."""
     companions: dict[str, Upload] = {}
     for file in sorted(files, key=lambda upload: upload.order):
-        name = _name_beside(notebook, file)
-        if name and not any(_is_left_behind(part) for part in PurePosixPath(name).parts):
+        name = _companion_path(notebook, file)
+        if name and not any(_is_excluded(part) for part in PurePosixPath(name).parts):
             companions[name] = file
     return companions
 
 
 def _read_files(companions: Mapping[str, Upload], where: str) -> tuple[dict[str, bytes], list[Problem]]:
-    """Read files within the limits on their number, depth and size; return their contents, and what was left out."""
+    """Read files within the limits on number, depth and size; return their contents and problems for files left out."""
     contents: dict[str, bytes] = {}
     why: list[str] = []
     remaining = MAX_BYTES
@@ -310,8 +321,8 @@ def _read_files(companions: Mapping[str, Upload], where: str) -> tuple[dict[str,
     return contents, [Problem(KIND, reason, where, "Ask for it, and put it beside the notebook.") for reason in why]
 
 
-def _name_beside(notebook: Upload, file: Upload) -> str:
-    """Return a file's path beside a notebook; empty if it lies elsewhere."""
+def _companion_path(notebook: Upload, file: Upload) -> str:
+    """Return a file's path relative to the notebook's folder; empty if it is elsewhere."""
     folder, path = notebook.entry.path.parent, file.entry.path
     level, called = file.named or (-1, "")
     if level == len(path.parts) - 1:
@@ -322,5 +333,5 @@ def _name_beside(notebook: Upload, file: Upload) -> str:
     return path.relative_to(folder).as_posix()
 
 
-def _is_left_behind(part: str) -> bool:
+def _is_excluded(part: str) -> bool:
     return is_skipped(part) or part.startswith(".") or part.lower().endswith((".zip", ".ipynb.json", ".ipynb.txt"))

@@ -1,4 +1,4 @@
-"""Assign a unique id to every student in a download, the same in every chapter if the platform allows it. It names the student's folders.
+"""Assign a unique id to every student in a download, the same in every chapter if the platform allows it.
 
 Protects against:
 
@@ -25,7 +25,7 @@ from autograder.intake.downloads.uploads import Upload
 from autograder.intake.identity import CANVAS, Identity, identity_of, match, on_moodle, platform_for
 from autograder.intake.name_spellings import listed_spelling
 from autograder.intake.notebook.problem import Problem
-from autograder.intake.roster import Student, folded_name, is_called, is_safe, safe_id, team_members
+from autograder.intake.roster import Student, fold_name, is_called, is_safe, safe_id, team_members
 
 # Names are compared with the class list alone: an earlier download's name may be another student's.
 _LIST = "class list"
@@ -34,7 +34,7 @@ _ON_PLATFORMS = ("moodle", "canvas", "brightspace")
 
 @dataclass(frozen=True)
 class _Owner:
-    """The owner of some files in a download: one number on a platform, or one name."""
+    """The owner of some files in a download, identified by a platform's number or a name."""
 
     name: str = field(compare=False)
     platform: str = ""  # the platform that numbers its students, or empty
@@ -46,7 +46,7 @@ class _Owner:
     )  # whether the name stands for everybody's, as in blind marking
 
     @classmethod
-    def of(cls, upload: Upload, hidden: frozenset[str] = frozenset()) -> _Owner:
+    def from_upload(cls, upload: Upload, hidden: frozenset[str] = frozenset()) -> _Owner:
         """Return the owner of an upload.
 
         Args:
@@ -56,29 +56,29 @@ class _Owner:
         number = upload.user if platform == "canvas" else upload.upload
         if platform and (number or platform == "moodle"):
             plain = f"{safe_id(name) or 'student'}-{number}" if platform == "canvas" else safe_id(name)
-            return cls(name, platform, number, "", plain, platform == "moodle" and folded_name(name) in hidden)
+            return cls(name, platform, number, "", plain, platform == "moodle" and fold_name(name) in hidden)
         # nbgrader's folder and Blackboard's login are ids, not names.
         usable = upload.platform in ("nbgrader", "blackboard") and is_safe(name)
         return cls(name, words=name, plain=name if usable else safe_id(name))
 
     def identity(self, chapter: str, respelled: str) -> Identity:
-        """Return the keys in the download; ``respelled`` is the name in another encoding, or empty."""
+        """Return the owner's identity keys; ``respelled`` is the name in another encoding, or empty."""
         if not self.platform:
-            texts = frozenset({self.name.casefold(), folded_name(self.name)})
-            return Identity({_LIST: "yes"}, texts, self.name, texts | {folded_name(respelled)} - {""})
+            texts = frozenset({self.name.casefold(), fold_name(self.name)})
+            return Identity({_LIST: "yes"}, texts, self.name, texts | {fold_name(respelled)} - {""})
         numbers = {platform_for(chapter): self.platform, _LIST: "yes"}
         if self.platform != "brightspace" and self.number:
             numbers[CANVAS if self.platform == "canvas" else on_moodle(chapter)] = self.number
         if self.anonymous:
             return Identity(numbers)
-        names = {self.name.casefold(), folded_name(self.name), folded_name(respelled)} - {""}
+        names = {self.name.casefold(), fold_name(self.name), fold_name(respelled)} - {""}
         return Identity(numbers, spelling=self.name, names=frozenset(names))
 
 
-def by_student(
+def assign_students(
     uploads: Sequence[Upload], roster: Mapping[str, Student], chapter: str
 ) -> tuple[dict[str, list[Upload]], list[Problem]]:
-    """Give every upload a student id.
+    """Assign a student id to every upload.
 
     Args:
         uploads: what a download holds.
@@ -87,11 +87,11 @@ def by_student(
     Returns:
         The uploads of each student, and a problem for each upload that was refused or whose owner is in doubt.
     """
-    hidden = _hidden_words(uploads, roster)
+    hidden = _blind_names(uploads, roster)
     listed = [student for student in roster.values() if student.enrolled]
-    people = _people(roster, chapter)
-    accepted, problems = _without_contradictions(
-        [(_Owner.of(one, hidden), one) for one in uploads], people, roster, chapter
+    people = _known_identities(roster, chapter)
+    accepted, problems = _drop_contradictions(
+        [(_Owner.from_upload(one, hidden), one) for one in uploads], people, roster, chapter
     )
     asking = {
         owner: owner.identity(chapter, "" if owner.name.isascii() else listed_spelling(owner.name, listed))
@@ -103,39 +103,39 @@ def by_student(
         if owner.platform == "moodle" and (members := team_members(roster, owner.name, chapter))
     }
     matched, doubts = match(asking, people, teams)
-    ids = _ids({owner: asking[owner] for owner in asking if owner not in doubts}, matched, roster)
+    ids = _assign_ids({owner: asking[owner] for owner in asking if owner not in doubts}, matched, roster)
     owned: dict[str, list[Upload]] = defaultdict(list)
     for owner, upload in accepted:
         where = str(upload.entry.path)
         if owner in doubts:
-            problems.append(_ambiguous(owner, doubts[owner], chapter, where))
+            problems.append(_ambiguous_name_problem(owner, doubts[owner], chapter, where))
         elif not is_safe(ids[owner]):
             message = f"No student id can be made of {owner.name!r}."
             problems.append(Problem("unknown owner", message, where, "Name the file after the student."))
         else:
             owned[ids[owner]].append(upload)
             if owner not in matched and ids[owner] not in (owner.plain, owner.name):
-                problems.append(_same_name(owner, ids[owner], chapter, where))
+                problems.append(_same_name_problem(owner, ids[owner], chapter, where))
     return owned, problems
 
 
-def _hidden_words(uploads: Sequence[Upload], roster: Mapping[str, Student]) -> frozenset[str]:
-    """Return the words that stand for every name in blind marking: a worksheet's, or the only name in a download with several numbers."""
+def _blind_names(uploads: Sequence[Upload], roster: Mapping[str, Student]) -> frozenset[str]:
+    """Return the names that replace all names in blind marking: a worksheet's, or a download's only name."""
     words = {
-        folded_name(student.name.removesuffix(number))
+        fold_name(student.name.removesuffix(number))
         for student in roster.values()
         for number in student.participants.values()
         if student.blind
     }
-    on_it = {(folded_name(upload.owner), upload.upload) for upload in uploads if upload.platform == "moodle"}
+    on_it = {(fold_name(upload.owner), upload.upload) for upload in uploads if upload.platform == "moodle"}
     only = {word for word, _ in on_it}
     if len(only) == 1 < len(on_it) and not any(is_called(one, *only) for one in roster.values() if one.enrolled):
         words |= only
     return frozenset(words)
 
 
-def _people(roster: Mapping[str, Student], chapter: str) -> dict[str, Identity]:
-    """Return the people with whom a download is compared.
+def _known_identities(roster: Mapping[str, Student], chapter: str) -> dict[str, Identity]:
+    """Return the identities with which a download's owners are compared.
 
     A student who is only known by submissions is found by the number, or by the spelling of a name that no platform has written: names that
     differ in case or accents are different students'. A worksheet knows better than a download whose number a number is.
@@ -156,13 +156,13 @@ def _people(roster: Mapping[str, Student], chapter: str) -> dict[str, Identity]:
     return people
 
 
-def _without_contradictions(
+def _drop_contradictions(
     uploads: Sequence[tuple[_Owner, Upload]],
     people: Mapping[str, Identity],
     roster: Mapping[str, Student],
     chapter: str,
 ) -> tuple[list[tuple[_Owner, Upload]], list[Problem]]:
-    """Drop the files of a number with two names, except those under the name that the course has for it."""
+    """Drop the files of a number with two names, except under the name that the course has for it."""
     names: dict[_Owner, set[str]] = defaultdict(set)
     for owner, upload in uploads:
         names[owner].add(upload.owner)
@@ -179,10 +179,10 @@ def _without_contradictions(
     return accepted, problems
 
 
-def _ids(
+def _assign_ids(
     asking: Mapping[_Owner, Identity], matched: Mapping[_Owner, str], roster: Mapping[str, Student]
 ) -> dict[_Owner, str]:
-    """Return an id for each owner; those first who are spelled like the id that they would have."""
+    """Return an id for each owner; owners whose name equals their simplest id come first."""
     ids, taken = dict(matched), {student.casefold() for student in matched.values()}
     shared = Counter(owner.plain for owner in asking if owner.platform in ("moodle", "brightspace"))
     order = sorted(asking, key=lambda one: (not one.plain, one.plain, one.name != one.plain, one.name, one.number))
@@ -192,15 +192,15 @@ def _ids(
         several = owner.anonymous or shared[owner.plain] > 1
         ids[owner] = next(
             wish
-            for wish in _wishes(owner, several)
+            for wish in _candidate_ids(owner, several)
             if not wish or (wish.casefold() not in taken and _is_free(roster.get(wish), owner, asking[owner]))
         )
         taken.add(ids[owner].casefold())
     return ids
 
 
-def _wishes(owner: _Owner, several: bool) -> Iterator[str]:
-    """Yield the ids that an owner may have, the simplest first.
+def _candidate_ids(owner: _Owner, several: bool) -> Iterator[str]:
+    """Yield the possible ids of an owner, the simplest first.
 
     Args:
         several: whether others in the download have that name on the platform.
@@ -216,7 +216,7 @@ def _wishes(owner: _Owner, several: bool) -> Iterator[str]:
 
 
 def _is_free(student: Student | None, owner: _Owner, identity: Identity) -> bool:
-    """Return whether an id is free or, to our knowledge, belongs to the same student."""
+    """Return whether an id is free, or belongs to the same student according to the known identities."""
     if student is None or not owner.platform:
         return True
     # An id with a number of Canvas's is one student's, however the name is written there.
@@ -224,7 +224,7 @@ def _is_free(student: Student | None, owner: _Owner, identity: Identity) -> bool
     return (same_name or owner.anonymous) and not identity.contradicts(identity_of(student), by_name=True)
 
 
-def _ambiguous(owner: _Owner, students: Sequence[str], chapter: str, where: str) -> Problem:
+def _ambiguous_name_problem(owner: _Owner, students: Sequence[str], chapter: str, where: str) -> Problem:
     others = "" if len(students) > 1 else ", and so may another name here"
     message = f"{owner.name} may be {' or '.join(students)}{others}, so nobody gets this."
     do = "Rename it to the id of the right one, and collect again."
@@ -235,7 +235,7 @@ def _ambiguous(owner: _Owner, students: Sequence[str], chapter: str, where: str)
     return Problem("ambiguous name", message, where, do)
 
 
-def _same_name(owner: _Owner, student: str, chapter: str, where: str) -> Problem:
+def _same_name_problem(owner: _Owner, student: str, chapter: str, where: str) -> Problem:
     if owner.platform in ("moodle", "brightspace"):
         message = f"More than one student is called {owner.name}; their numbers tell them apart in this chapter only."
         do = "Map the ids by hand in students.json."

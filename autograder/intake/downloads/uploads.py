@@ -1,4 +1,4 @@
-"""Whose file is it? What the names of downloads say: nbgrader's folders, Canvas, Moodle, or a folder of notebooks."""
+"""Find the owners of files by the names in downloads: nbgrader's folders, Canvas, Moodle, or a folder of notebooks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from autograder.intake.downloads.archive import Entry, is_notebook
-from autograder.intake.downloads.platform_names import assignment_title, kinds_by_share, own_name, read, readings
+from autograder.intake.downloads.platform_names import (
+    assignment_title,
+    possible_readings,
+    rank_kinds,
+    resolve_name,
+    strip_platform_prefix,
+)
 from autograder.intake.roster import safe_id
 
 # Canvas counts a file handed in again as -1, -2 …; browsers count a file saved again as (1), (2) …
@@ -22,7 +28,7 @@ ALONE = "Give each student a file or a folder of their name, directly in the fol
 
 @dataclass(frozen=True)
 class Upload:
-    """A submitted notebook and the information in its name."""
+    """A submitted file and the information in its name."""
 
     entry: Entry  # the file
     owner: str  # the student's name or id, as written in the name
@@ -39,36 +45,38 @@ class Upload:
 
     @property
     def order(self) -> tuple[str, int, int, float, str]:
-        """Sorts the uploads of one student from the first to the last."""
+        """The sort key of one student's uploads, from the first to the last."""
         date = self.entry.date.timestamp() if self.entry.date else 0.0
         number = int(self.upload) if self.platform == "canvas" else 0
         return (self.submitted, self.attempt, number, date, str(self.entry.path))
 
     @property
     def series(self) -> tuple[str, ...]:
-        """The same for all uploads that are one file, handed in or saved again: its path without what a platform or a browser adds."""
+        """The path without additions of platform or browser, which is the same for all versions of a file."""
         again = _AGAIN if self.platform in ("canvas", "moodle") else _SAVED_AGAIN
         level, called = self.named or (-1, "")
         parts = enumerate(self.entry.path.parts)
-        cleaned = (called if number == level else part if self.named else own_name(part) for number, part in parts)
+        cleaned = (
+            called if number == level else part if self.named else strip_platform_prefix(part) for number, part in parts
+        )
         return tuple(again.sub("", _stem(part)).strip() for part in cleaned)
 
     @property
     def title(self) -> str:
-        """The name that the student gave the file, without its ending."""
+        """The file's name as the student gave it, without its ending."""
         return self.series[-1]
 
     def is_named_after(self, chapter: str) -> bool:
-        """Return whether the file is named after its chapter, possibly with a student's name added."""
+        """Return whether the file is named after a chapter, possibly with a student's name added."""
         if self.title.casefold() == chapter.casefold():
             return True
-        rest = safe_id(_without(self.title, chapter))
+        rest = safe_id(_remove_chapter(self.title, chapter))
         return self.title != rest and chapter in self.title and rest == safe_id(self.owner)
 
 
 @dataclass(frozen=True)
-class Unowned:
-    """A file of which it cannot be told whose it is."""
+class UnownedFile:
+    """A file whose owner cannot be determined."""
 
     entry: Entry  # the file
     why: str = "It cannot be told whose notebook this is."  # why that is so, as a sentence
@@ -77,7 +85,7 @@ class Unowned:
 
 @dataclass(frozen=True)
 class Layout:
-    """How the names in a download tell the owners of files."""
+    """The layout of a download, which determines how names give the files' owners."""
 
     chapter: str
     others: frozenset[str]  # names of the course's other chapters; a folder of such a name is no student's
@@ -91,7 +99,7 @@ class Layout:
     title: str = ""  # the assignment title, if a platform writes it before a login
 
     @classmethod
-    def of(
+    def from_entries(
         cls, entries: Sequence[Entry], chapter: str, others: frozenset[str], known_students: frozenset[str]
     ) -> Layout:
         """Determine the layout of some files.
@@ -99,27 +107,27 @@ class Layout:
         The owner is read from names that a platform or a lecturer has given: the outermost folders with different names or, without such
         folders, the files. Names below that level come from students and are ignored.
         """
-        paths, chapters = [_outside(entry) for entry in entries], others | {chapter}
-        level, owner, doubtful = _level(paths, chapters, known_students)
-        platform = _depth(paths, known_students)
+        paths, chapters = [_trusted_path(entry) for entry in entries], others | {chapter}
+        level, owner, doubtful = _student_level(paths, chapters, known_students)
+        platform = _platform_level(paths, known_students)
         names = [] if platform is None else [path.parts[platform] for path in paths if len(path.parts) > platform]
-        kinds = tuple(kinds_by_share(names, chapters))
+        kinds = tuple(rank_kinds(names, chapters))
         title = assignment_title(names)
         return cls(chapter, others, known_students, platform, level, owner, doubtful, kinds, title)
 
-    def owned(self, entry: Entry, chapter: str = "") -> Upload | Unowned | None:
-        """Return a file of a chapter, by default the one to collect, with its owner; None if nothing tells the owner.
+    def find_owner(self, entry: Entry, chapter: str = "") -> Upload | UnownedFile | None:
+        """Return a chapter's file with its owner, by default of the chapter to collect; None if the owner is unknown.
 
         Other files than notebooks have an owner only where a platform or a folder names one, or their own name does beyond doubt.
         """
         chapter, notebook = chapter or self.chapter, is_notebook(entry)
-        if upload := self._of_platform(entry):
+        if upload := self._match_platform_name(entry):
             return upload
         if self.platform is not None and not notebook:
             return None
-        path = _outside(entry)
-        folders = _folders(path, self.others | {self.chapter})
-        attempt = _attempt(entry.path.name, _SAVED_AGAIN)
+        path = _trusted_path(entry)
+        folders = _student_folders(path, self.others | {self.chapter})
+        attempt = _attempt_number(entry.path.name, _SAVED_AGAIN)
         if self.owner and (not folders or folders[0][1] != self.owner):
             return Upload(entry, self.owner, attempt=attempt)
         if self.owner:
@@ -131,7 +139,7 @@ class Layout:
             number = path.parts.index(chapter, 1) - 1
             owner = path.parts[number] if set(path.parts[:number]) <= {"submitted"} else ""
         else:
-            return self._of_file(entry, path, chapter, attempt)
+            return self._match_file_name(entry, path, chapter, attempt)
         if not owner or owner in self.doubtful:
             return None
         if path.parts[number + 1 : number + 2] == (chapter,) and number + 2 < len(path.parts):
@@ -139,39 +147,39 @@ class Layout:
         return Upload(entry, owner, attempt=attempt)
 
     def chapter_elsewhere(self, entry: Entry) -> str:
-        """Return another chapter that a file's name mentions, or nothing."""
+        """Return another chapter that a file's name mentions; empty without one."""
         return next((other for other in sorted(self.others) if _mentions(entry.path, other)), "")
 
-    def _of_file(self, entry: Entry, path: PurePosixPath, chapter: str, attempt: int) -> Upload | None:
-        """Return a file that is called like its owner: files beside each other."""
+    def _match_file_name(self, entry: Entry, path: PurePosixPath, chapter: str, attempt: int) -> Upload | None:
+        """Return the upload of a file that is named after its owner."""
         name = path.name if is_notebook(entry) else PurePosixPath(path.name).stem
-        owner = _without(name, chapter) or path.parent.name
+        owner = _remove_chapter(name, chapter) or path.parent.name
         if "" in self.doubtful or not owner or owner == chapter:
             return None
         certain = len(path.parts) == 1 and (chapter in path.name or safe_id(owner) in self.known_students)
         return Upload(entry, owner, attempt=attempt) if is_notebook(entry) or certain else None
 
-    def _of_platform(self, entry: Entry) -> Upload | Unowned | None:
-        """Parse a platform's name of a file; return None if no platform has named it."""
-        parts, level = _outside(entry).parts, self.platform
+    def _match_platform_name(self, entry: Entry) -> Upload | UnownedFile | None:
+        """Parse a platform's file name; return None if no platform has named the file."""
+        parts, level = _trusted_path(entry).parts, self.platform
         if level is None or level >= len(parts):
             return None
-        ways = read(parts[level], self.kinds, self.others | {self.chapter}, self.title)
+        ways = resolve_name(parts[level], self.kinds, self.others | {self.chapter}, self.title)
         if len(ways) > 1:
             why = f"Its name can be read in {len(ways)} ways, as the work of {' or of '.join(map(str, ways))}; so nobody gets it."
-            return Unowned(entry, why, "See on the platform whose it is, rename it, and collect again.")
+            return UnownedFile(entry, why, "See on the platform whose it is, rename it, and collect again.")
         if not ways:
             return None
-        way, attempt = ways[0], _attempt(entry.path.name, _AGAIN)
+        way, attempt = ways[0], _attempt_number(entry.path.name, _AGAIN)
         numbers = (way.platform, way.user, way.upload, way.late, attempt)
         return Upload(entry, way.owner, *numbers, named=(level, way.file), submitted=way.submitted)
 
 
-def _level(
+def _student_level(
     paths: Sequence[PurePosixPath], chapters: frozenset[str], known_students: frozenset[str]
 ) -> tuple[int | None, str, frozenset[str]]:
-    """Return the level of the folders that are named after students, the one owner of all files, and the doubtful names."""
-    chains = [[name for _, name in _folders(path, chapters)] for path in paths]
+    """Return the level of the folders named after students, the single owner of all files, and the doubtful names."""
+    chains = [[name for _, name in _student_folders(path, chapters)] for path in paths]
     deepest = max(map(len, chains), default=0)
     # None stands for a file in the place of a folder: it is somebody else's than what lies in the folder.
     names = [{chain[level] if level < len(chain) else None for chain in chains} for level in range(deepest)]
@@ -183,7 +191,7 @@ def _level(
         if one_place:
             around.append(_stem(paths[0].name))
         owner = around[0] if around and safe_id(around[0]) in known_students else ""
-        named_file = bool(paths) and all(_without(paths[0].name, chapter) for chapter in chapters)
+        named_file = bool(paths) and all(_remove_chapter(paths[0].name, chapter) for chapter in chapters)
         alone = one_place and (len(paths) > 1 or bool(names and named_file))
         return None, owner, frozenset({""} if alone and not owner else ())
     shares = Counter(chain[level] for chain in chains if level < len(chain))
@@ -198,26 +206,26 @@ def _level(
     return level, "", frozenset(doubtful)
 
 
-def _folders(path: PurePosixPath, chapters: frozenset[str]) -> list[tuple[int, str]]:
+def _student_folders(path: PurePosixPath, chapters: frozenset[str]) -> list[tuple[int, str]]:
     return [(number, name) for number, name in enumerate(path.parts[:-1]) if name not in chapters]
 
 
-def _outside(entry: Entry) -> PurePosixPath:
-    """Return the part of a path that a lecturer or a platform named: what is in an archive was named by a student."""
+def _trusted_path(entry: Entry) -> PurePosixPath:
+    """Return the part of a path that a lecturer or platform named, without paths inside a student's archive."""
     parts = entry.path.parts
     end = next((i for i, part in enumerate(parts[:-1], start=1) if part.lower().endswith(".zip")), len(parts))
     return PurePosixPath(*parts[:end])
 
 
-def _depth(paths: Sequence[PurePosixPath], known_students: frozenset[str]) -> int | None:
-    """Return the level at which a platform names the students.
+def _platform_level(paths: Sequence[PurePosixPath], known_students: frozenset[str]) -> int | None:
+    """Return the folder level at which a platform names the students; None without one.
 
     At the top, at least half of the names look like it. Below, where a student may have chosen them, all do, and no folder above them is
     a student's that the course knows.
     """
     depths: Counter[int | None] = Counter()
     for path in paths:
-        looks = (i for i, part in enumerate(path.parts) if readings(part))
+        looks = (i for i, part in enumerate(path.parts) if possible_readings(part))
         depths[next(looks, None)] += 1
     depth, count = max(depths.items(), key=lambda item: (item[1], item[0] is not None), default=(None, 0))
     if not depth:
@@ -233,8 +241,8 @@ def _mentions(path: PurePosixPath, chapter: str) -> bool:
     )
 
 
-def _without(name: str, chapter: str) -> str:
-    """Return what the name of a file says beside its chapter's."""
+def _remove_chapter(name: str, chapter: str) -> str:
+    """Remove the chapter's name, ending and version number from a file's name."""
     return re.sub(rf"[\W_]*{re.escape(chapter)}[\W_]*", " ", _SAVED_AGAIN.sub("", _stem(name))).strip()
 
 
@@ -242,6 +250,6 @@ def _stem(name: str) -> str:
     return re.sub(r"\.(?:ipynb(?:\.json|\.txt)?|zip)$", "", name, flags=re.IGNORECASE)
 
 
-def _attempt(name: str, pattern: re.Pattern[str]) -> int:
+def _attempt_number(name: str, pattern: re.Pattern[str]) -> int:
     match = pattern.search(_stem(name))
     return max((int(number) for number in match.groups() if number), default=0) if match else 0

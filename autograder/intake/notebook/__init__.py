@@ -1,1 +1,1 @@
-"""Read one submitted notebook as data, restore its cells, and name its problems."""
+"""Read a submitted notebook as data, restore its cells, and report its problems."""

@@ -1,4 +1,4 @@
-"""Attach the pictures of written answers to their cells: from data URIs, from files beside the notebook, and from ``<img>`` tags.
+"""Attach the images of written answers to their cells: from data URIs, companion files and ``<img>`` tags.
 
 Marking and feedback pages show attached PNG and JPEG pictures and no other content of a cell. Students also paste pictures as data URIs,
 hand in the file, or write HTML; these are turned into attachments here. A tag becomes Markdown's notation for a picture, so that nothing
@@ -33,30 +33,30 @@ _DATA = re.compile(r"data:(image/(?:png|jpeg));base64,(.*)", re.DOTALL | re.IGNO
 
 
 def attach_pictures(cells: Iterable[Any], folder: Path) -> None:
-    """Attach the pictures that answers show otherwise to their text cells, in place.
+    """Attach the images that answers embed in other ways to their text cells, in place.
 
     Args:
         folder: the submission's folder.
     """
-    album = _Album(folder)
+    album = _ImageAttacher(folder)
     for cell in cells:
         if "![" in cell["source"] or "<img" in cell["source"].casefold():
             album.attach(cell)
 
 
-class _Album:
-    """The pictures of one notebook, within a limit."""
+class _ImageAttacher:
+    """Attaches the images of one notebook, within a limit."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._remaining = folder, MAX_PICTURES
         self._names: frozenset[str] | None = None
 
     def attach(self, cell: Any) -> None:
-        """Attach a cell's pictures, and refer to them in its text."""
+        """Attach a cell's images, and refer to them in its text."""
         attachments = dict(cell.get("attachments") or {})
 
         def replaced(match: re.Match[str]) -> str:
-            picture = self._picture(match[2], len(attachments) + 1)
+            picture = self._load_image(match[2], len(attachments) + 1)
             if picture is None:
                 return match[0]
             name, kind, data = picture
@@ -67,26 +67,26 @@ class _Album:
 
         parts = _CODE.split(cell["source"])
         # What stands between the bounds of code is at the odd positions.
-        parts[::2] = [_PICTURE.sub(replaced, _TAG.sub(_as_markdown, part)) for part in parts[::2]]
+        parts[::2] = [_PICTURE.sub(replaced, _TAG.sub(_tag_to_markdown, part)) for part in parts[::2]]
         cell["source"] = "".join(parts)
         if attachments:
             cell["attachments"] = attachments
 
-    def _picture(self, address: str, number: int) -> tuple[str, str, str] | None:
-        """Return a picture's name, media type and base64 text; None for anything else."""
+    def _load_image(self, address: str, number: int) -> tuple[str, str, str] | None:
+        """Return an image's name, media type and base64 text; None for any other address."""
         if data := _DATA.fullmatch(address):
             kind, name = data[1].lower(), f"picture-{number}.{data[1].lower().partition('/')[2]}"
             text = image_base64(kind, data[2])
         else:
             path = PurePosixPath(unquote(address).removeprefix("./"))
             kind, name = _TYPES.get(path.suffix.lower(), ""), re.sub(r"[^\w.-]", "-", str(path), flags=re.ASCII)
-            text = self._file(str(path), kind) if kind else ""
+            text = self._read_image_file(str(path), kind) if kind else ""
         if not text or len(text) > self._remaining:
             return None
         self._remaining -= len(text)
         return name, kind, text
 
-    def _file(self, name: str, kind: str) -> str:
+    def _read_image_file(self, name: str, kind: str) -> str:
         if self._names is None:
             is_link = self._folder.is_symlink() or self._folder.parent.is_symlink()
             self._names = frozenset() if is_link else frozenset(file_names(self._folder)[0])
@@ -99,7 +99,7 @@ class _Album:
 
 
 class _ImageTag(HTMLParser):
-    """Reads the attributes of one tag."""
+    """Parses the attributes of one HTML tag."""
 
     def __init__(self, tag: str) -> None:
         super().__init__()
@@ -110,8 +110,8 @@ class _ImageTag(HTMLParser):
         self.attributes = {name: value or "" for name, value in reversed(attrs)}
 
 
-def _as_markdown(match: re.Match[str]) -> str:
-    """Return a tag as Markdown; one with another kind of address stays as it is."""
+def _tag_to_markdown(match: re.Match[str]) -> str:
+    """Convert an image tag to Markdown; tags with other addresses stay unchanged."""
     attributes = _ImageTag(match[0]).attributes
     address = attributes.get("src", "")
     if _DATA.match(address):

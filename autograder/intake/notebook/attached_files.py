@@ -1,4 +1,4 @@
-"""Collect the files that lie beside a notebook when it runs: the assignment's, and others that the student has handed in.
+"""Collect a notebook's companion files: the assignment's, and others that the student handed in.
 
 Protects against:
 
@@ -38,7 +38,7 @@ _SKIPPED_NAMES = frozenset({"timestamp.txt", ".ipynb_checkpoints", "__pycache__"
 
 @dataclass(frozen=True)
 class CompanionFiles:
-    """The files beside a notebook."""
+    """The files in a notebook's folder."""
 
     files: dict[str, str]  # the files as text (base64), by their path within the folder
     problems: tuple[Problem, ...] = ()  # what was left out, and why
@@ -76,12 +76,12 @@ def companion_files(folders: Sequence[Path]) -> CompanionFiles:
 
 
 def is_skipped(name: str) -> bool:
-    """Return whether a notebook does not see a file or folder of this name beside it."""
+    """Return whether a file or folder of this name is not a companion of the notebook."""
     return name in _SKIPPED_NAMES or PurePath(name).suffix.lower() in _SKIPPED_SUFFIXES
 
 
 def file_names(folder: Path, skipped: Callable[[str], bool] = is_skipped) -> tuple[list[str], list[str]]:
-    """Return the paths of the files in a folder, its own files before its folders', and sentences about files that were left out.
+    """Return the paths of a folder's files, top-level files first, and sentences about files that were left out.
 
     Args:
         skipped: returns whether to skip a file or folder by its name; by default :func:`is_skipped`.
@@ -92,7 +92,7 @@ def file_names(folder: Path, skipped: Callable[[str], bool] = is_skipped) -> tup
     waiting = [("", 1)]
     while waiting:
         prefix, depth = waiting.pop()
-        files, folders = _listed(folder / prefix, MAX_SEEN - count)
+        files, folders = _list_folder(folder / prefix, MAX_SEEN - count)
         count += len(files) + len(folders)
         if count > MAX_SEEN:
             return [], [f"More than {MAX_SEEN} files and folders lie beside the notebook; it found none of them."]
@@ -110,8 +110,8 @@ def file_names(folder: Path, skipped: Callable[[str], bool] = is_skipped) -> tup
     return paths, why
 
 
-def _listed(folder: Path, limit: int) -> tuple[list[str], list[str]]:
-    """Return the sorted names of a folder's files and of its folders; at most one more than a limit."""
+def _list_folder(folder: Path, limit: int) -> tuple[list[str], list[str]]:
+    """Return the sorted names of a folder's files and subfolders, at most one more than the limit."""
     try:
         with os.scandir(folder) as entries:
             some = list(islice(entries, limit + 1))

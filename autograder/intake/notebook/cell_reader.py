@@ -23,13 +23,13 @@ STEPS = 5_000_000
 
 
 @lru_cache(maxsize=2_048)
-def _outline_of_short_cell(source: str, bodies: frozenset[str], *, parse: bool) -> Outline:
-    """Return a cell's outline, cached: most cells (tests, empty answers) are identical in all notebooks of a chapter."""
+def _cached_outline(source: str, bodies: frozenset[str], *, parse: bool) -> Outline:
+    """Return a cell's outline, cached: most cells are identical in all notebooks of a chapter."""
     return outline(source, bodies, parse=parse)
 
 
 class CellReader:
-    """Parses the cells of one notebook.
+    """Parses the cells of one notebook, each once and within a budget.
 
     Restoring a notebook needs the same cells again and again. A cache of a fixed size would drop all of them if a notebook had one cell
     more than the cache holds, and then every lookup would parse again.
@@ -47,15 +47,15 @@ class CellReader:
         self.skipped = 0
 
     def outline(self, source: str) -> Outline:
-        """Return the outline of a cell: what it does at its top level."""
+        """Return the outline of a cell: its top-level definitions, checks and bodies."""
         result = self._outlines.get(source)
         if result is None:
-            read = _outline_of_short_cell if len(source) <= _SHORT else outline
+            read = _cached_outline if len(source) <= _SHORT else outline
             result = self._outlines[source] = read(source, self._bodies, parse=self.may_parse(source))
         return result
 
     def mentioned(self, text: str) -> frozenset[str]:
-        """Return the definitions in a text, as :func:`definitions_in_text` does."""
+        """Return the names of the definitions in a text, as :func:`definitions_in_text` does."""
         if text not in self._mentioned:
             self._mentioned[text] = definitions_in_text(text)
         return self._mentioned[text]
@@ -75,8 +75,8 @@ class TextComparison:
         self._squeezed: dict[str, str] = {}
         self._steps = STEPS
 
-    def same(self, a: str, b: str) -> bool:
-        """Return whether two texts are equal apart from empty lines and white space at the ends of lines."""
+    def is_same(self, a: str, b: str) -> bool:
+        """Return whether two texts are equal apart from empty lines and trailing white space."""
         if a == b:
             return True
         if abs(len(a) - len(b)) > max(len(a), len(b)) // 2 + 100:
@@ -86,9 +86,9 @@ class TextComparison:
             return False
         return self._squeeze(a) == self._squeeze(b)
 
-    def same_as_one(self, text: str, others: Sequence[str]) -> bool:
-        """Return whether a text is the same as one of some others."""
-        return any(self.same(text, other) for other in others)
+    def is_same_as_any(self, text: str, others: Sequence[str]) -> bool:
+        """Return whether a text is the same as any of several others."""
+        return any(self.is_same(text, other) for other in others)
 
     def _squeeze(self, text: str) -> str:
         if text not in self._squeezed:
@@ -96,8 +96,8 @@ class TextComparison:
             self._squeezed[text] = "\n".join(lines)
         return self._squeezed[text]
 
-    def first_alike(self, cells: Sequence[Any], text: str) -> Any:
-        """Return the first cell whose text differs from this one in a few words, or None."""
+    def find_similar(self, cells: Sequence[Any], text: str) -> Any:
+        """Return the first cell whose text differs from this one in a few words; None without one."""
         text_parts = text.split()
         for cell in cells:
             if self._steps <= 0:

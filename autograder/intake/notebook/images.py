@@ -1,4 +1,4 @@
-"""Filter the images that students paste into their texts and that their code draws."""
+"""Filter the images in students' texts and outputs."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _END = frozenset({0xD9, 0xDA})
 
 
 class PixelLimit:
-    """Counts the pixels of a notebook's images."""
+    """Counts the pixels of a notebook's images against a limit."""
 
     def __init__(self) -> None:
         self._left = MAX_PIXELS
         self.refused = 0  # how many images had too many
 
     def allows(self, kind: str, data: bytes) -> bool:
-        """Count an image and return whether the notebook may have it; one whose header cannot be read has no place on a page."""
-        count = pixels(kind, data)
+        """Count an image against the limit, and return whether it may be kept; an unreadable header is refused."""
+        count = count_pixels(kind, data)
         if count is None:
             return False
         if count > self._left:
@@ -60,7 +60,7 @@ def safe_images(attachments: Any, limit: PixelLimit | None = None) -> dict[str, 
 
 
 def image_base64(kind: str, data: Any, limit: PixelLimit | None = None) -> str:
-    """Return an image's base64 without white space if its bytes match the media type and the limit allows it, else an empty string."""
+    """Return an image's base64 without white space; empty if its bytes do not match the type or exceed the limit."""
     if isinstance(data, (list, tuple)):
         data = "".join(part for part in data if isinstance(part, str))
     if not isinstance(data, str) or kind not in _SIGNATURES:
@@ -75,8 +75,8 @@ def image_base64(kind: str, data: Any, limit: PixelLimit | None = None) -> str:
     return clean if (limit or PixelLimit()).allows(kind, image) else ""
 
 
-def pixels(kind: str, data: bytes) -> int | None:
-    """Return how many pixels all frames of an image have, as its header says; None if it does not say, or has too many frames."""
+def count_pixels(kind: str, data: bytes) -> int | None:
+    """Return the number of pixels in all frames of an image by its header; None if unknown or too many frames."""
     if kind not in _SIGNATURES or not data.startswith(_SIGNATURES[kind]):
         return None
     frames = _png_frames(data) if kind == "image/png" else _jpeg_frames(data)
@@ -85,7 +85,7 @@ def pixels(kind: str, data: bytes) -> int | None:
 
 
 def _png_frames(data: bytes) -> Iterator[int]:
-    """Yield the size of a PNG, and the size of each further frame of an animated one."""
+    """Yield the pixel count of each frame of a PNG."""
     position = 8
     while position + 8 <= len(data):
         length, name = struct.unpack_from(">I4s", data, position)
@@ -100,7 +100,7 @@ def _png_frames(data: bytes) -> Iterator[int]:
 
 
 def _jpeg_frames(data: bytes) -> Iterator[int]:
-    """Yield the size of each frame that a JPEG's headers announce."""
+    """Yield the pixel count of each frame that a JPEG's headers declare."""
     position = 2
     while (position := data.find(b"\xff", position)) >= 0:
         marker = data[position + 1] if position + 1 < len(data) else 0

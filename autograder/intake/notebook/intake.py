@@ -1,4 +1,4 @@
-"""Turn a submitted file into a gradable notebook, or name the problem that prevents it."""
+"""Convert a submitted file to a gradable notebook, or report the problem that prevents it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from autograder.intake.notebook.restore import names_present, reader_for, restor
 
 @dataclass(frozen=True)
 class Intake:
-    """A submission that nbgrader accepts."""
+    """A restored submission that nbgrader accepts, and its problems."""
 
     notebook: Any  # all the cells of the chapter, with their true metadata, and the problems in the notebook's metadata
     # the problems. If the submission cannot be graded, one is fatal, and the notebook must not run.
@@ -32,15 +32,15 @@ class Intake:
 
 
 def read_submission(path: Path) -> tuple[Any, list[Problem]]:
-    """Read any submitted file as a notebook without outputs, with its problems; an unreadable file gives an empty notebook."""
+    """Read any submitted file as a notebook without outputs; an unreadable file gives an empty notebook."""
     try:
         return read_notebook(read_file(path, above=2))
     except UnreadableError as error:
         return new_notebook(), [error.problem]
 
 
-def take_in(path: Path, manifest: Manifest) -> Intake:
-    """Convert any submitted file to a notebook that nbgrader accepts; if it cannot be graded, the notebook holds the stubs and the problem.
+def load_submission(path: Path, manifest: Manifest) -> Intake:
+    """Convert any submitted file to a notebook that nbgrader accepts; an ungradable one has stubs and the problem.
 
     Args:
         path: ``submitted/STUDENT/CHAPTER/FILE``; the pictures of answers lie beside it.
@@ -51,7 +51,7 @@ def take_in(path: Path, manifest: Manifest) -> Intake:
 
 
 def attach_to_answers(notebook: Any, manifest: Manifest, folder: Path) -> None:
-    """Attach the pictures that a restored notebook's written answers show, from the folder beside it."""
+    """Attach images from the notebook's folder to a restored notebook's written answers."""
     answers = {cell.name for cell in manifest.cells if cell.is_answer and cell.cell_type == "markdown"}
     named = (cell for cell in notebook.cells if cell["cell_type"] == "markdown")
     attach_pictures((cell for cell in named if cell["metadata"].get("nbgrader", {}).get("grade_id") in answers), folder)
@@ -62,17 +62,17 @@ def prepare_submission(notebook: Any, problems: list[Problem], manifest: Manifes
     collected = list(problems)
     stamp = (notebook.metadata.pop(METADATA_KEY, None) or {}).get("checks", "")
     reader = reader_for(manifest)
-    if not any(problem.fatal for problem in collected) and (foreign := _foreign(notebook, manifest, reader)):
+    if not any(problem.fatal for problem in collected) and (foreign := _foreign_problem(notebook, manifest, reader)):
         collected.append(foreign)
     restored = restore(notebook, manifest, reader)
     if not any(problem.fatal for problem in collected):
-        collected += restored + _older(stamp)
+        collected += restored + _stamp_problems(stamp)
     set_problems(notebook, collected)
     return Intake(notebook, tuple(collected))
 
 
-def _older(stamp: str) -> list[Problem]:
-    """Report that a notebook was released with other checks than the grader's; a notebook without a stamp is accepted."""
+def _stamp_problems(stamp: str) -> list[Problem]:
+    """Report that a notebook was released with other checks than the grader's; one without a stamp is accepted."""
     if not stamp or stamp == checks_stamp():
         return []
     message = f"The notebook comes with checks {stamp}; it was graded with {checks_stamp()}, so a check at home may have differed."
@@ -81,7 +81,7 @@ def _older(stamp: str) -> list[Problem]:
 
 
 def chapter_of(notebook: Any, manifest: Manifest, reader: CellReader | None = None) -> str | None:
-    """Identify a notebook's chapter by its contents: the manifest's chapter, another one in the gradebook, or None."""
+    """Identify a notebook's chapter by its contents: the manifest's, another one in the gradebook, or None."""
     names = names_present(notebook, reader)
     # Setup cells and headings do not identify a chapter: chapters outside the gradebook have them, too.
     if names & manifest.unique_names & manifest.work:
@@ -97,7 +97,7 @@ def chapter_of(notebook: Any, manifest: Manifest, reader: CellReader | None = No
     return manifest.chapter if names & manifest.work else None
 
 
-def _foreign(notebook: Any, manifest: Manifest, reader: CellReader) -> Problem | None:
+def _foreign_problem(notebook: Any, manifest: Manifest, reader: CellReader) -> Problem | None:
     chapter = chapter_of(notebook, manifest, reader)
     if chapter == manifest.chapter:
         return None

@@ -38,7 +38,7 @@ class MalformedError(Exception):
 
 
 class LazyValue:
-    """A value in a text.
+    """A JSON value in a text, located but not decoded.
 
     The end of a list or an object is searched on demand, and is known once its parts have been iterated: a large text is read once, not
     once per level.
@@ -52,24 +52,24 @@ class LazyValue:
 
     @property
     def end(self) -> int:
-        """The byte behind it. Here and below, damage raises MalformedError."""
+        """The position after the value. Here and below, invalid JSON raises MalformedError."""
         if self._end is None:
-            self._end = _closing(self.data, self.start)
+            self._end = _find_closing(self.data, self.start)
         return self._end
 
     @property
     def size(self) -> int:
-        """Its length in bytes."""
+        """The value's length in bytes."""
         return self.end - self.start
 
     @property
     def kind(self) -> str:
-        """Its first character: ``{`` an object, ``[`` a list, ``"`` a string; anything else is a number or a word."""
+        """The value's first character: ``{`` an object, ``[`` a list, ``"`` a string; otherwise a number or a word."""
         return chr(self.data[self.start])
 
     @property
     def is_utf8(self) -> bool:
-        """Whether its bytes are UTF-8, as JSON requires."""
+        """Whether the value's bytes are UTF-8, as JSON requires."""
         try:
             self.data[self.start : self.end].decode("utf-8")
         except UnicodeDecodeError:
@@ -77,21 +77,21 @@ class LazyValue:
         return True
 
     def raw(self, most: int) -> str:
-        """Return how a number or a word is written, and of longer ones the beginning."""
-        return decoded(self.data[self.start : min(self.end, self.start + most)])
+        """Return the text of a number or word, truncated to a length."""
+        return decode_text(self.data[self.start : min(self.end, self.start + most)])
 
     def rest(self, most: int) -> bytes:
-        """Return the text after it, up to a length."""
+        """Return the text after the value, truncated to a length."""
         return self.data[self.end : self.end + most]
 
     def members(self) -> Iterator[tuple[str, Value]]:
-        """Yield an object's keys and values, in order; nothing if it is no object."""
+        """Yield an object's keys and values in order; nothing for other values."""
         if self.kind == "{":
             for key, value in self._children(b"}"):
                 yield str(key), value
 
     def items(self) -> Iterator[Value]:
-        """Yield a list's values, in order; nothing if it is no list."""
+        """Yield a list's values in order; nothing for other values."""
         if self.kind == "[":
             for _, value in self._children(b"]"):
                 yield value
@@ -104,20 +104,20 @@ class LazyValue:
         """
         raw = self.data[self.start : self.end]
         if raw[:1] == b'"' and b"\\" not in raw:
-            return decoded(raw[1:-1])
+            return decode_text(raw[1:-1])
         try:
-            return json.loads(decoded(raw), strict=False)
+            return json.loads(decode_text(raw), strict=False)
         except RecursionError as error:
             raise ValueError("nested too deeply") from error
 
     def _children(self, closing: bytes) -> Iterator[tuple[Any, LazyValue]]:
-        data, position, key = self.data, _after_space(self.data, self.start + 1), None
+        data, position, key = self.data, _skip_space(self.data, self.start + 1), None
         while data[position : position + 1] != closing:
             if closing == b"}":
                 name = _NAME.match(data, position)
                 if name is None:
                     value = value_at(data, position)
-                    raise _wrong(data, position if value.kind != '"' else _after_space(data, value.end))
+                    raise _malformed_at(data, position if value.kind != '"' else _skip_space(data, value.end))
                 key, position = LazyValue(data, name.start(1), name.end(1)).value(), name.end()
             value = value_at(data, position)
             yield key, value
@@ -125,12 +125,12 @@ class LazyValue:
             assert behind is not None  # it may be empty
             position = behind.end()
             if behind[1] is None and data[position : position + 1] != closing:
-                raise _wrong(data, position)
+                raise _malformed_at(data, position)
         self._end = position + 1
 
 
 class ParsedValue:
-    """A value from a small valid text, parsed by Python's parser."""
+    """A value of a small valid text, parsed by Python's parser."""
 
     __slots__ = ("_value", "end", "kind", "size")
     is_utf8 = True
@@ -141,35 +141,35 @@ class ParsedValue:
         self.kind = _KINDS.get(type(value), "0")
 
     def raw(self, most: int) -> str:
-        """Return how a number or a word is written, and of longer ones the beginning."""
+        """Return the text of a number or word, truncated to a length."""
         return json.dumps(self._value)[:most]
 
     def rest(self, most: int) -> bytes:
-        """Return the text after it, which is empty."""
+        """Return the text after the value, which is empty."""
         return b""
 
     def members(self) -> Iterator[tuple[str, Value]]:
-        """Yield an object's keys and values; nothing if it is no object."""
+        """Yield an object's keys and values; nothing for other values."""
         if isinstance(self._value, dict):
             for key, value in self._value.items():
                 yield key, ParsedValue(value, self.size)
 
     def items(self) -> Iterator[Value]:
-        """Yield a list's values, in order; nothing if it is no list."""
+        """Yield a list's values in order; nothing for other values."""
         if isinstance(self._value, list):
             for value in self._value:
                 yield ParsedValue(value, self.size)
 
     def value(self) -> Any:
-        """Return the value itself."""
+        """Return the decoded value."""
         return self._value
 
 
 Value = LazyValue | ParsedValue
 
 
-def top_level(data: bytes, at_once: int) -> Value:
-    """Return the object or the list at the beginning of a text; Python's parser reads texts of up to ``at_once`` bytes, if it can."""
+def parse_top_level(data: bytes, at_once: int) -> Value:
+    """Return the object or list at the beginning of a text; Python's parser reads up to ``at_once`` bytes."""
     if len(data) <= at_once:
         try:
             value = json.loads(data.decode("utf-8"), strict=False)
@@ -185,7 +185,7 @@ def top_level(data: bytes, at_once: int) -> Value:
 
 def value_at(data: bytes, position: int) -> LazyValue:
     """Return the value that begins at a position, after white space."""
-    start = _after_space(data, position)
+    start = _skip_space(data, position)
     first = data[start : start + 1]
     if first == b'"':
         match = _TEXT.match(data, start)
@@ -198,16 +198,16 @@ def value_at(data: bytes, position: int) -> LazyValue:
     return LazyValue(data, start, match.end())
 
 
-def decoded(raw: bytes) -> str:
-    """Decode a text as UTF-8, or else as Latin-1, which accepts every byte."""
+def decode_text(raw: bytes) -> str:
+    """Decode a text as UTF-8 or, if that fails, as Latin-1, which accepts every byte."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
         return raw.decode("latin-1")
 
 
-def _closing(data: bytes, start: int) -> int:
-    """Return the position after the bracket that closes the one at ``start``; not recursive, because a file may nest deeply."""
+def _find_closing(data: bytes, start: int) -> int:
+    """Return the position after the bracket that closes the one at ``start``, without recursion."""
     depth, position = 1, start + 1
     while match := _BRACKET.match(data, position):
         position = match.end()
@@ -217,10 +217,10 @@ def _closing(data: bytes, start: int) -> int:
     raise MalformedError(len(data), cut=True)
 
 
-def _after_space(data: bytes, position: int) -> int:
+def _skip_space(data: bytes, position: int) -> int:
     match = _SPACE.match(data, position)
     return match.end() if match else position
 
 
-def _wrong(data: bytes, position: int) -> MalformedError:
+def _malformed_at(data: bytes, position: int) -> MalformedError:
     return MalformedError(position, cut=position >= len(data))

@@ -42,12 +42,12 @@ class SourceCell:
 
     @property
     def visible(self) -> str:
-        """Its text without hidden tests, as students have it."""
+        """The cell's text without hidden tests, as students have it."""
         return _HIDDEN.sub("", self.source + "\n") if "### BEGIN HIDDEN TESTS" in self.source else self.source
 
     @property
     def is_stub(self) -> bool:
-        """Whether this is the cell for an exercise's code; then its name is the exercise's."""
+        """Whether this cell holds an exercise's code; its name is then the exercise's."""
         return self.cell_type == "code" and self.solution
 
     @property
@@ -57,12 +57,12 @@ class SourceCell:
 
     @property
     def has_own_tests(self) -> bool:
-        """Whether this is a test cell that does more than check an exercise."""
+        """Whether this is a test cell with a lecturer's own tests."""
         return self.is_test and only_check(self.source) is None
 
     @property
     def mixes_tests(self) -> bool:
-        """Whether this is a test cell that ends with a check and does something else."""
+        """Whether this is a test cell that ends with a check and does something else, too."""
         return self.has_own_tests and ends_in_check(self.source)
 
     @property
@@ -100,22 +100,22 @@ class Manifest:
 
     @cached_property
     def unique_names(self) -> frozenset[str]:
-        """The names that no other chapter has."""
+        """The cell names that no other chapter has."""
         return frozenset(cell.name for cell in self.cells) - frozenset[str]().union(*self.elsewhere.values())
 
     @cached_property
     def work(self) -> frozenset[str]:
-        """The names of the cells that carry points or that students write in."""
+        """The names of cells that carry points or that students edit."""
         return frozenset(cell.name for cell in self.cells if cell.grade or cell.solution or cell.task)
 
     @cached_property
     def wordings(self) -> dict[str, tuple[str, ...]]:
-        """The texts of each cell in all releases, as students have them: the present one first."""
+        """The texts of each cell in all releases, as students have them, the current one first."""
         return {cell.name: (cell.visible, *self.earlier.get(cell.name, ())) for cell in self.cells}
 
     @cached_property
     def former_texts(self) -> tuple[str, ...]:
-        """The texts of earlier releases that are the course's wherever they stand, because students do not write in their cells."""
+        """The texts of earlier releases in cells that students do not edit; at any position they are the course's."""
         written = {cell.name for cell in self.cells if cell.solution}
         return tuple(text for name, texts in self.earlier.items() if name not in written for text in texts)
 
@@ -126,7 +126,7 @@ class Manifest:
 
 
 class NotReleasedError(LookupError):
-    """The gradebook does not know the chapter."""
+    """The chapter is not in the gradebook."""
 
 
 def read_manifest(
@@ -152,7 +152,7 @@ def read_manifest(
         with existing_gradebook(db_url) if gradebook is None else nullcontext(gradebook) as opened:
             all_ = [notebook for assignment in opened.assignments for notebook in assignment.notebooks]
             notebooks = {notebook.name: notebook for notebook in all_ if notebook.name == notebook.assignment.name}
-            names = {name: _cells(notebook) for name, notebook in notebooks.items()}
+            names = {name: _gradebook_cells(notebook) for name, notebook in notebooks.items()}
             kernel = notebooks[chapter].kernelspec if chapter in notebooks else ""
     except NoGradebookError as error:
         raise NotReleasedError("there is no gradebook yet") from error
@@ -171,7 +171,7 @@ def read_manifest(
 
 
 def _source_cells(source: Path | None) -> tuple[list[str], tuple[str, ...]]:
-    """Return the names of a source notebook's cells in order, and the texts of its cells without a name."""
+    """Return the names of a source notebook's cells in order, and the texts of its unnamed cells."""
     if source is None or not source.is_file():
         return [], ()
     cells = nbformat.read(source, as_version=4).cells
@@ -181,7 +181,7 @@ def _source_cells(source: Path | None) -> tuple[list[str], tuple[str, ...]]:
 
 
 def released_manifest(course: Course, chapter: str, gradebook: Gradebook | None = None) -> Manifest:
-    """Return the cells of a released chapter.
+    """Return the manifest of a released chapter.
 
     Args:
         course: the course.
@@ -207,7 +207,7 @@ def released_manifest(course: Course, chapter: str, gradebook: Gradebook | None 
         ) from None
 
 
-def _cells(notebook: Any) -> tuple[SourceCell, ...]:
+def _gradebook_cells(notebook: Any) -> tuple[SourceCell, ...]:
     graded = {cell.name: float(cell.max_score) for cell in (*notebook.grade_cells, *notebook.task_cells)}
     answers = {cell.name for cell in notebook.solution_cells}
     tasks = {cell.name for cell in notebook.task_cells}

@@ -28,7 +28,7 @@ def explain_missing(
     manifest: Manifest,
     reader: CellReader,
 ) -> list[Problem]:
-    """Explain, for exercises without a definition where it counts, what the notebook holds instead; nothing for untouched exercises.
+    """Explain exercises without a valid definition by what the notebook contains instead; untouched ones are skipped.
 
     Args:
         missing: the exercises, each with the student's cell that carries its name, or None.
@@ -47,9 +47,9 @@ def explain_missing(
     for name, claimed in missing.items():
         empty = name not in silent
         problem = (
-            _buried(name, cells, reader)
-            or _in_text(name, cells, reader)
-            or _misnamed(name, claimed, own_names, reader, empty=empty)
+            _explain_nested(name, cells, reader)
+            or _explain_not_run(name, cells, reader)
+            or _explain_misnamed(name, claimed, own_names, reader, empty=empty)
         )
         if problem is None and name in silent and claimed is not None and not _OPAQUE.search(claimed.source):
             message = f"The cell of {name} does not define it" + ("." if claimed.source.strip() else ": it is empty.")
@@ -59,7 +59,7 @@ def explain_missing(
     return problems
 
 
-def _buried(name: str, cells: Sequence[tuple[int, Any]], reader: CellReader) -> Problem | None:
+def _explain_nested(name: str, cells: Sequence[tuple[int, Any]], reader: CellReader) -> Problem | None:
     for number, cell in cells:
         if cell["cell_type"] == "code" and (outer := reader.outline(cell["source"]).buried.get(name)):
             message = f"{name} is defined inside the {outer} of cell {number}, where the check cannot find it."
@@ -67,7 +67,7 @@ def _buried(name: str, cells: Sequence[tuple[int, Any]], reader: CellReader) -> 
     return None
 
 
-def _in_text(name: str, cells: Sequence[tuple[int, Any]], reader: CellReader) -> Problem | None:
+def _explain_not_run(name: str, cells: Sequence[tuple[int, Any]], reader: CellReader) -> Problem | None:
     for number, cell in cells:
         if name not in reader.mentioned(cell["source"]):
             continue
@@ -80,7 +80,7 @@ def _in_text(name: str, cells: Sequence[tuple[int, Any]], reader: CellReader) ->
     return None
 
 
-def _misnamed(
+def _explain_misnamed(
     name: str, claimed: Any, cells: Sequence[tuple[int, Any, Sequence[str]]], reader: CellReader, *, empty: bool
 ) -> Problem | None:
     for number, cell, others in cells:

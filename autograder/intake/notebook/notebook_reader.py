@@ -1,4 +1,4 @@
-"""Read a submitted file as a notebook, whatever it contains."""
+"""Read any submitted file as a notebook."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nbformat.notebooknode import from_dict
 
 from autograder.errors import some
 from autograder.intake.notebook.images import MAX_PIXELS, PixelLimit, safe_images
-from autograder.intake.notebook.lazy_json import MalformedError, Value, top_level
+from autograder.intake.notebook.lazy_json import MalformedError, Value, parse_top_level
 from autograder.intake.notebook.problem import METADATA_KEY, Problem
 
 # A file may be large, because outputs are skipped; a student's text is small. A year's homework is less than a megabyte of code.
@@ -61,7 +61,7 @@ _NAME = 1_000
 
 
 class UnreadableError(Exception):
-    """The file is no notebook."""
+    """The file is not a readable notebook."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem  # names its actual kind
@@ -69,7 +69,7 @@ class UnreadableError(Exception):
 
 
 def read_file(path: Path, *, above: int = 0) -> bytes:
-    """Read a submitted file: a regular file within the size limit, and no link.
+    """Read a submitted file, which must be a regular file within the size limit and no link.
 
     Args:
         above: how many folders above it belong to the student and must be no links; those further up belong to the course.
@@ -80,19 +80,19 @@ def read_file(path: Path, *, above: int = 0) -> bytes:
     try:
         status = path.lstat()
         if any(entry.is_symlink() for entry in (path, *path.parents[:above])):
-            raise _unreadable("file refused", "It is a link, and links are not followed.")
+            raise _unreadable_error("file refused", "It is a link, and links are not followed.")
         if not stat.S_ISREG(status.st_mode):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no file but a pipe, a socket or a device"
-            raise _unreadable("file refused", f"It is {kind}.")
+            raise _unreadable_error("file refused", f"It is {kind}.")
         with open_regular(path) as file:
             return file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise _unreadable("file refused", f"It cannot be read ({reason}).") from None
+        raise _unreadable_error("file refused", f"It cannot be read ({reason}).") from None
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file unless it is a link, a pipe or a device; raise OSError then. Opening a pipe without a writer would block for ever."""
+    """Open a regular file; raise OSError for a link, pipe or device. Opening a pipe without a writer would block."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     file = os.fdopen(os.open(path, flags), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -113,27 +113,27 @@ def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
     Raises:
         UnreadableError: if it is not a notebook; the problem describes its contents.
     """
-    text, problems = _text(data)
+    text, problems = _to_utf8(data)
     try:
         # No cell can exceed the limit.
-        top = top_level(text, at_once=MAX_CELL)
-        contents = _Found(problems)
-        contents.take(top)
-        contents.look_behind(top)
+        top = parse_top_level(text, at_once=MAX_CELL)
+        contents = _NotebookBuilder(problems)
+        contents.read_cells(top)
+        contents.report_trailing_text(top)
     except MalformedError as error:
-        raise _not_json(text, error) from None
+        raise _not_json_error(text, error) from None
     except ValueError:
-        raise _unreadable("not JSON", "The file is JSON that no notebook would hold.") from None
+        raise _unreadable_error("not JSON", "The file is JSON that no notebook would hold.") from None
     return contents.notebook(), contents.problems
 
 
-def _unreadable(kind: str, message: str, do: str = _AGAIN) -> UnreadableError:
+def _unreadable_error(kind: str, message: str, do: str = _AGAIN) -> UnreadableError:
     return UnreadableError(Problem(kind, message, do=do, fatal=True))
 
 
 @dataclass
-class _Found:
-    """The cells and problems of a file."""
+class _NotebookBuilder:
+    """Collects the cells and problems of a file, and builds the notebook."""
 
     problems: list[Problem]
     cells: list[dict[str, Any]] = field(default_factory=list)
@@ -145,11 +145,11 @@ class _Found:
     latin: bool = False
     stamp: str = ""
 
-    def take(self, top: Value) -> None:
+    def read_cells(self, top: Value) -> None:
         """Read the cells of a notebook's outermost object."""
         parts = dict(top.members())
         with suppress(ValueError):
-            stamp = _mark(parts.get("metadata"), METADATA_KEY, "checks")
+            stamp = _metadata_string(parts.get("metadata"), METADATA_KEY, "checks")
             self.stamp = stamp if re.fullmatch(r"[0-9.]{1,20}\+[0-9a-f]{8}", stamp) else ""
         lists = [parts["cells"]] if "cells" in parts else []
         if not lists and "worksheets" in parts:
@@ -159,32 +159,34 @@ class _Found:
                 Problem("old format", "The notebook is in the old format 3; it was converted.", remark=True)
             )
         if not lists or any(cells.kind != "[" for cells in lists):
-            raise _unreadable("not a notebook", "The file is JSON, but it is not a notebook: it has no list of cells.")
+            raise _unreadable_error(
+                "not a notebook", "The file is JSON, but it is not a notebook: it has no list of cells."
+            )
         for number, item in enumerate(chain.from_iterable(cells.items() for cells in lists), start=1):
             if number > MAX_ITEMS:
-                raise _unreadable("too many cells", f"The notebook has more than {MAX_ITEMS} cells.")
-            self._take_cell(number, item)
-        self._judge(parts.get("nbformat"))
+                raise _unreadable_error("too many cells", f"The notebook has more than {MAX_ITEMS} cells.")
+            self._read_cell(number, item)
+        self._add_summary_problems(parts.get("nbformat"))
 
-    def _take_cell(self, number: int, item: Value) -> None:
+    def _read_cell(self, number: int, item: Value) -> None:
         try:
             fields = dict(item.members())
-            kind = _plain(fields.get("cell_type"))
+            kind = _short_string(fields.get("cell_type"))
             # Formats 2 and 3 call a code cell's text its input.
             source = fields.get("source") or fields.get("input")
             # Other metadata belong to the editor.
-            mark = _mark(fields.get("metadata"), "nbgrader", "grade_id")
-            text = self._source(number, source, mark)
+            mark = _metadata_string(fields.get("metadata"), "nbgrader", "grade_id")
+            text = self._read_source(number, source, mark)
             if kind not in _KINDS:
                 raise ValueError("this is no cell")
             if kind == "heading":
-                text = f"{'#' * _level(fields.get('level'))} {text}"
+                text = f"{'#' * _heading_level(fields.get('level'))} {text}"
         except ValueError:
             self.damaged.append(number)
             return
         metadata = {"nbgrader": {"grade_id": mark}} if mark else {}
         cell: dict[str, Any] = {"cell_type": _KINDS[kind], "metadata": metadata, "source": text}
-        pictures = self._pictures(number, fields.get("attachments"))
+        pictures = self._read_images(number, fields.get("attachments"))
         if kind == "code":
             cell |= {"execution_count": None, "outputs": []}
         elif pictures:
@@ -193,9 +195,9 @@ class _Found:
         self.written += bool(text.strip())
         if self.written > MAX_CELLS:
             message = f"The notebook has more than {MAX_CELLS} cells with something in them."
-            raise _unreadable("too many cells", message)
+            raise _unreadable_error("too many cells", message)
 
-    def _source(self, number: int, source: Value | None, mark: str) -> str:
+    def _read_source(self, number: int, source: Value | None, mark: str) -> str:
         if source is None:
             return ""
         if source.size > MAX_CELL:
@@ -213,11 +215,11 @@ class _Found:
         self.characters += len(text)
         if self.characters > MAX_SOURCE:
             message = f"The texts of its cells have more than {MAX_SOURCE // _MEGABYTE} MB."
-            raise _unreadable("too large", message)
-        return _printable(text)
+            raise _unreadable_error("too large", message)
+        return _clean_text(text)
 
-    def _pictures(self, number: int, attachments: Value | None) -> dict[str, dict[str, str]]:
-        """Return the PNG and JPEG images pasted into a text, within the limit; drop other attachments."""
+    def _read_images(self, number: int, attachments: Value | None) -> dict[str, dict[str, str]]:
+        """Return the PNG and JPEG images pasted into a text, within the limit."""
         if attachments is None:
             return {}
         message, images, refused = "", {}, self.pixels.refused
@@ -233,13 +235,13 @@ class _Found:
         self.pictured += sum(len(data) for forms in images.values() for data in forms.values())
         return images
 
-    def _judge(self, version: Value | None) -> None:
+    def _add_summary_problems(self, version: Value | None) -> None:
         if self.damaged:
             numbers = some([*map(str, self.damaged)])
             count = len(self.damaged)
             message = f"{count} of its cells could not be read and {'was' if count == 1 else 'were'} left out."
             if not self.cells:
-                raise _unreadable("not a notebook", "None of its cells could be read.")
+                raise _unreadable_error("not a notebook", "None of its cells could be read.")
             self.problems.append(Problem("damaged cells", message, where=f"cell {numbers}", do=_AGAIN))
         if self.latin:
             message = "The file is not in UTF-8, as notebooks are; it was taken for Latin-1, and letters with accents may have changed."
@@ -248,7 +250,7 @@ class _Found:
             message = f"The notebook says that it is in format {version.raw(3)}, which is newer than the grader; it was read as format 4."
             self.problems.append(Problem("newer format", message, remark=True))
 
-    def look_behind(self, top: Value) -> None:
+    def report_trailing_text(self, top: Value) -> None:
         """Report text after the end of the notebook."""
         rest = top.rest(_MEGABYTE).strip(b"\0 \t\r\n")
         if rest:
@@ -259,7 +261,7 @@ class _Found:
     def notebook(self) -> Any:
         """Build the notebook from the cells."""
         if not self.written and not any(problem.kind == "cell too long" for problem in self.problems):
-            raise _unreadable("empty", "The notebook has no cell with anything in it.")
+            raise _unreadable_error("empty", "The notebook has no cell with anything in it.")
         if len(self.cells) > MAX_CELLS:
             message = f"{len(self.cells) - self.written} empty cells were left out."
             self.problems.append(Problem("empty cells", message, remark=True))
@@ -272,40 +274,40 @@ class _Found:
         return from_dict({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
 
 
-def _plain(span: Value | None) -> str:
-    """Return a short string, or an empty one for any other value."""
+def _short_string(span: Value | None) -> str:
+    """Return a short string; empty for any other value."""
     value = span.value() if span is not None and span.kind == '"' else ""
     return value if len(value) < _NAME else ""
 
 
-def _level(span: Value | None) -> int:
+def _heading_level(span: Value | None) -> int:
     written = span.raw(2) if span is not None else ""
     return int(written) if written in set("123456") else 1
 
 
-def _mark(metadata: Value | None, tool: str, key: str) -> str:
-    """Return a short string that a tool has written into metadata, or an empty one."""
+def _metadata_string(metadata: Value | None, tool: str, key: str) -> str:
+    """Return a short string from a tool's metadata; empty without one."""
     mark = dict(metadata.members()).get(tool) if metadata is not None else None
-    return _plain(dict(mark.members()).get(key)) if mark is not None else ""
+    return _short_string(dict(mark.members()).get(key)) if mark is not None else ""
 
 
-def _printable(text: str) -> str:
-    """Remove characters that JSON can encode and a source file cannot hold: lone surrogates, NUL, Windows' carriage returns."""
+def _clean_text(text: str) -> str:
+    """Replace characters that no source file can contain: lone surrogates, NUL and carriage returns."""
     text = text.encode("utf-8", "replace").decode().replace("\0", "")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _text(data: bytes) -> tuple[bytes, list[Problem]]:
-    """Return a file's text as UTF-8, converted if possible."""
+def _to_utf8(data: bytes) -> tuple[bytes, list[Problem]]:
+    """Return a file's text as UTF-8, converted if possible, and problems."""
     if len(data) > MAX_BYTES:
         do = "Ask for the notebook once more, with its outputs cleared."
-        raise _unreadable("too large", f"The file has more than {MAX_BYTES // _MEGABYTE} MB.", do)
+        raise _unreadable_error("too large", f"The file has more than {MAX_BYTES // _MEGABYTE} MB.", do)
     if not data[:_MEGABYTE].strip(b"\0 \t\r\n") and not data.strip(b"\0 \t\r\n"):
         message = "The file holds nothing but NUL bytes." if data.strip() else "The file is empty."
-        raise _unreadable("empty", message)
+        raise _unreadable_error("empty", message)
     for signature, name in SIGNATURES.items():
         if data.startswith(signature):
-            raise _unreadable("not a notebook", f"The file is not a notebook but {name}.")
+            raise _unreadable_error("not a notebook", f"The file is not a notebook but {name}.")
     for begin, encoding in _WIDE.items():
         if data.startswith(begin):
             name = encoding.upper()[:6]
@@ -314,18 +316,18 @@ def _text(data: bytes) -> tuple[bytes, list[Problem]]:
     return data.removeprefix(codecs.BOM_UTF8), []
 
 
-def _not_json(text: bytes, error: MalformedError) -> UnreadableError:
-    """Return the problem of a text that is no notebook."""
+def _not_json_error(text: bytes, error: MalformedError) -> UnreadableError:
+    """Return the error for a text that is not a notebook."""
     begin = text[:_MEGABYTE].lstrip()
     if begin.startswith(b"{") and (conflict := _CONFLICT.search(text)):
         line = text.count(b"\n", 0, conflict.start()) + 1
         message = f"The file holds the two sides of a conflict that git could not merge, from line {line} on."
-        return _unreadable("merge conflict", message, "Ask for the notebook with the conflict resolved.")
+        return _unreadable_error("merge conflict", message, "Ask for the notebook with the conflict resolved.")
     if begin.startswith(b"{") and error.cut:
-        return _unreadable("truncated", f"The file breaks off after {len(text)} bytes: half of a notebook.")
+        return _unreadable_error("truncated", f"The file breaks off after {len(text)} bytes: half of a notebook.")
     # The last character of the piece may be truncated.
     if "\ufffd" in begin.decode("utf-8", "replace")[: max(4, len(begin) - 4)]:
-        return _unreadable("not text", "The file is not text, so it is no notebook.")
+        return _unreadable_error("not text", "The file is not text, so it is no notebook.")
     line = text.count(b"\n", 0, error.position) + 1
     hint = ""
     if begin.startswith(b"<"):
@@ -334,4 +336,4 @@ def _not_json(text: bytes, error: MalformedError) -> UnreadableError:
         hint = " There are NUL bytes in it: it was damaged on its way."
     elif _PYTHON.match(begin):
         hint = " It looks like a Python script; an export as .py cannot be graded."
-    return _unreadable("not JSON", f"The file is not a notebook: no JSON in line {line}.{hint}")
+    return _unreadable_error("not JSON", f"The file is not a notebook: no JSON in line {line}.{hint}")

@@ -1,4 +1,4 @@
-"""Define the problems of a submission (what, where, what to do) and store them in a notebook's metadata."""
+"""Define the problems of a submission (kind, place, remedy), and store them in a notebook's metadata."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MOST = 40
 LEFT_OUT = "more problems"
 
 
-def shortened(text: str, longest: int = LONGEST) -> str:
-    """Truncate a text to a length; a truncated text ends with its full length."""
+def shorten(text: str, longest: int = LONGEST) -> str:
+    """Truncate a text to a length and append its full length."""
     if len(text) <= longest:
         return text
     ending = f" … ({len(text):,} characters in all)."
@@ -43,7 +43,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         for name, longest in (("what", LONGEST), ("do", LONGEST), ("where", _LONGEST_PLACE)):
-            object.__setattr__(self, name, shortened(getattr(self, name), longest))
+            object.__setattr__(self, name, shorten(getattr(self, name), longest))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problem as plain data, ready for JSON."""
@@ -51,7 +51,7 @@ class Problem:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Problem:
-        """Return the problem that :meth:`to_dict` described."""
+        """Parse the data that :meth:`to_dict` returned."""
         return cls(**data)
 
     def __str__(self) -> str:
@@ -73,12 +73,12 @@ def add_problems(notebook: Any, problems: list[Problem]) -> None:
 
 
 def set_problems(notebook: Any, problems: Sequence[Problem]) -> None:
-    """Store problems in a sanitised notebook's metadata; of very many, the worst."""
+    """Store problems in a sanitised notebook's metadata, only the most important if there are many."""
     notebook.metadata[METADATA_KEY] = {"problems": [problem.to_dict() for problem in most_important(problems)]}
 
 
 def most_important(problems: Sequence[Problem]) -> Sequence[Problem]:
-    """Return the problems in order; of very many, the worst and a remark that there are more."""
+    """Return the problems in order; if there are many, the most important and a remark about the others."""
     if len(problems) <= MOST:
         return problems
     others = [problem for problem in problems if problem.kind != LEFT_OUT]

@@ -37,27 +37,27 @@ _BACK = "Turn it back in the notebook; it was graded as if it were."
 
 
 def reader_for(manifest: Manifest) -> CellReader:
-    """Return a reader for the cells of a chapter's submission."""
+    """Return a cell reader for a chapter's submission."""
     return CellReader(frozenset(cell.name for cell in manifest.cells if cell.is_stub))
 
 
 def restore(notebook: Any, manifest: Manifest, reader: CellReader) -> list[Problem]:
-    """Restore all cells of a notebook's chapter in place, each once and with its true metadata, and the chapter's kernel.
+    """Restore all of a chapter's cells in a notebook in place, with their metadata and the chapter's kernel.
 
     Returns:
         The repairs as problems; empty for a notebook in order.
     """
     work = _Restoration(notebook.cells, manifest, reader)
     work.drop_invisible()
-    work.turn_back()
-    work.match()
-    work.keep_edits()
-    work.set_stubs_aside()
+    work.restore_code_cells()
+    work.identify_cells()
+    work.reset_locked_cells()
+    work.remove_late_stubs()
     work.insert_missing()
     work.put_in_order()
     work.problems += gather_answers(Layout(manifest, work.cells, work.found, work.claims, work.label, work.texts))
-    work.name_lost()
-    work.name_skipped()
+    work.explain_undefined()
+    work.report_skipped()
     for name, cell in work.found.items():
         source_cell = manifest.by_name[name]
         cell.metadata["nbgrader"] = source_cell.metadata()
@@ -89,28 +89,30 @@ class _Restoration:
 
     # Predicates on cells.
 
-    def _bound(self, cell: Any) -> frozenset[str]:
+    def _bound_names(self, cell: Any) -> frozenset[str]:
         return self._reader.outline(cell["source"]).bound if cell["cell_type"] == "code" else frozenset()
 
-    def _defines(self, cell: Any) -> frozenset[str]:
+    def _defined_exercises(self, cell: Any) -> frozenset[str]:
         """Return the exercises that a cell defines."""
-        return self._bound(cell) & self.exercises
+        return self._bound_names(cell) & self.exercises
 
-    def _checks(self, cell: Any) -> frozenset[str]:
+    def _checked_names(self, cell: Any) -> frozenset[str]:
         return self._reader.outline(cell["source"]).checked
 
-    def _says(self, cell: Any) -> bool:
+    def _is_identifiable(self, cell: Any) -> bool:
         """Return whether a code cell's contents identify it."""
-        return cell["cell_type"] == "code" and bool(self._defines(cell) or self._checks(cell) & self.exercises)
+        return cell["cell_type"] == "code" and bool(
+            self._defined_exercises(cell) or self._checked_names(cell) & self.exercises
+        )
 
-    def _definers(self, exercise: str) -> list[Any]:
-        return [cell for cell in self.cells if exercise in self._bound(cell)]
+    def _cells_defining(self, exercise: str) -> list[Any]:
+        return [cell for cell in self.cells if exercise in self._bound_names(cell)]
 
-    def _written(self, exercise: str) -> list[Any]:
-        """Return the cells that define an exercise otherwise than the released stub."""
-        return [cell for cell in self._definers(exercise) if self._is_written(cell, exercise)]
+    def _edited_cells(self, exercise: str) -> list[Any]:
+        """Return the cells that define an exercise differently from the released stub."""
+        return [cell for cell in self._cells_defining(exercise) if self._is_edited(cell, exercise)]
 
-    def _is_written(self, cell: Any, exercise: str) -> bool:
+    def _is_edited(self, cell: Any, exercise: str) -> bool:
         if self._is_released(cell, self.manifest.by_name[exercise]):
             return False
         # A stub need not define its name: an own exercise may have its whole function between the solution marks.
@@ -118,8 +120,8 @@ class _Restoration:
         return not stub_body or self._reader.outline(cell["source"]).bodies.get(exercise) != stub_body
 
     def _is_released(self, cell: Any, source_cell: SourceCell) -> bool:
-        """Return whether a cell holds the text of a course's cell in this release or an earlier one."""
-        return self.texts.same_as_one(cell["source"], self.manifest.wordings[source_cell.name])
+        """Return whether a cell has the text of a course cell in this or an earlier release."""
+        return self.texts.is_same_as_any(cell["source"], self.manifest.wordings[source_cell.name])
 
     def label(self, cell: Any) -> str:
         """Return a cell's label for people: its number in the submitted notebook, and its name if it has one."""
@@ -136,13 +138,13 @@ class _Restoration:
         ids = {id(cell) for cell in cells}
         return [i for i, cell in enumerate(self.cells) if id(cell) in ids]
 
-    def _free(self, cell_type: str) -> list[Any]:
-        """Return the cells of a type that no cell of the chapter was found to be."""
+    def _unidentified_cells(self, cell_type: str) -> list[Any]:
+        """Return the cells of a type that are not identified as any cell of the chapter."""
         taken = {id(cell) for cell in self.found.values()}
         return [cell for cell in self.cells if cell["cell_type"] == cell_type and id(cell) not in taken]
 
-    def _claimants(self, source_cell: SourceCell) -> list[Any]:
-        """Return the free cells that carry a name."""
+    def _cells_with_name(self, source_cell: SourceCell) -> list[Any]:
+        """Return the unidentified cells whose metadata carry a source cell's name."""
         taken = {id(cell) for cell in self.found.values()}
         claims = self.claims
         return [cell for cell in self.cells if claims.get(id(cell)) == source_cell.name and id(cell) not in taken]
@@ -173,9 +175,9 @@ class _Restoration:
             more = f"{len(mended) - NAMED} more cells held such characters; they were graded without them."
             self._report(kind, more, do=do, remark=True)
 
-    def turn_back(self) -> None:
+    def restore_code_cells(self) -> None:
         """Convert a text cell back to code if it holds the only solution of an exercise."""
-        open_ = {name for name in self.exercises if not self._written(name)}
+        open_ = {name for name in self.exercises if not self._edited_cells(name)}
         for cell in self.cells:
             source = cell["source"]
             if cell["cell_type"] == "code" or not self._reader.mentioned(source) & open_:
@@ -183,10 +185,10 @@ class _Restoration:
             if not (self._reader.may_parse(source) and is_python(source)):
                 continue
             if names := self._reader.outline(source).bound & open_:
-                self._turn(cell, "code", ", ".join(sorted(names)))
-                open_ -= {name for name in names if self._is_written(cell, name)}
+                self._change_type(cell, "code", ", ".join(sorted(names)))
+                open_ -= {name for name in names if self._is_edited(cell, name)}
 
-    def _turn(self, cell: Any, cell_type: str, name: str) -> Any:
+    def _change_type(self, cell: Any, cell_type: str, name: str) -> Any:
         """Change a cell's type, and return it."""
         message = f"The cell of {name} had become a {cell['cell_type']} cell; it was taken for {cell_type}."
         self._report("cell type changed", message, self.label(cell), _BACK)
@@ -196,8 +198,8 @@ class _Restoration:
         cell.update(turned)
         return cell
 
-    def match(self) -> None:
-        """Identify the chapter's cells: code by its definitions and checks, texts by their words, answers by names and positions."""
+    def identify_cells(self) -> None:
+        """Identify the chapter's cells: code by definitions and checks, texts by words, answers by place."""
         restored = set()
         steps: list[tuple[Callable[[SourceCell], bool], Callable[[SourceCell], Any]]] = [
             (lambda cell: cell.is_stub, self._find_stub),
@@ -219,10 +221,10 @@ class _Restoration:
             self._report("repeated cells", message)
         if restored:
             names = [cell.name for cell in self.manifest.cells if cell.name in restored]
-            self._report("metadata restored", self._recognised(names), remark=True)
+            self._report("metadata restored", self._recognition_message(names), remark=True)
 
-    def _recognised(self, names: Sequence[str]) -> str:
-        """Report which cells were identified by their contents, by name if they are few."""
+    def _recognition_message(self, names: Sequence[str]) -> str:
+        """Describe how many cells were identified by their contents, by name if they are few."""
         count, all_ = len(names), len(self.manifest.cells)
         statement = "had lost nbgrader's metadata and were recognised by their contents"
         if count == all_:
@@ -230,70 +232,71 @@ class _Restoration:
         ending = f": {', '.join(names)}." if count <= NAMED else "; nothing to do."
         return f"{count} of {all_} cells {statement}{ending}"
 
-    def _last(self, cells: Sequence[Any], source_cell: SourceCell) -> Any:
-        """Return the last of some cells, if possible one that carries the name."""
+    def _choose_last(self, cells: Sequence[Any], source_cell: SourceCell) -> Any:
+        """Return the last of some cells, preferring one that carries the name."""
         named = [cell for cell in cells if self.claims.get(id(cell)) == source_cell.name]
         return (named or cells)[-1]
 
     def _find_stub(self, source_cell: SourceCell) -> Any:
-        """Return the cell that defines the exercise. Prefer an edited cell, then one with its name, then the last."""
+        """Return the cell that defines the exercise, preferring an edited cell, then its name, then the last."""
         taken = {id(cell) for cell in self.found.values()}
-        for definers in (self._written(source_cell.name), self._definers(source_cell.name)):
+        for definers in (self._edited_cells(source_cell.name), self._cells_defining(source_cell.name)):
             # A cell that has another exercise's name and defines that exercise, too, more likely belongs to the other.
             cells = [cell for cell in definers if id(cell) not in taken and not self._is_other(cell, source_cell)]
             if cells:
-                return self._last(cells, source_cell)
-        claimants = self._claimants(source_cell)
-        silent = [cell for cell in claimants if cell["cell_type"] == "code" and not self._says(cell)]
+                return self._choose_last(cells, source_cell)
+        claimants = self._cells_with_name(source_cell)
+        silent = [cell for cell in claimants if cell["cell_type"] == "code" and not self._is_identifiable(cell)]
         return silent[-1] if silent else None
 
     def _is_other(self, cell: Any, source_cell: SourceCell) -> bool:
         claimed = self.claims.get(id(cell))
-        return claimed != source_cell.name and claimed in self._defines(cell)
+        return claimed != source_cell.name and claimed in self._defined_exercises(cell)
 
     def _find_test(self, source_cell: SourceCell) -> Any:
         names = checked_names(source_cell.source)
         fitting = [
             cell
-            for cell in self._free("code")
-            if not self._defines(cell) and (names & self._checks(cell) or self._is_released(cell, source_cell))
+            for cell in self._unidentified_cells("code")
+            if not self._defined_exercises(cell)
+            and (names & self._checked_names(cell) or self._is_released(cell, source_cell))
         ]
         if fitting:
-            return self._last(fitting, source_cell)
-        silent = [cell for cell in self._claimants(source_cell) if not self._says(cell)]
+            return self._choose_last(fitting, source_cell)
+        silent = [cell for cell in self._cells_with_name(source_cell) if not self._is_identifiable(cell)]
         if silent and silent[-1]["cell_type"] != "code":
-            return self._turn(silent[-1], "code", source_cell.name)
+            return self._change_type(silent[-1], "code", source_cell.name)
         return silent[-1] if silent else None
 
     def _find_locked_code(self, source_cell: SourceCell) -> Any:
-        claimants = self._claimants(source_cell)
-        claimants = [cell for cell in claimants if cell["cell_type"] == "code" and not self._defines(cell)]
+        claimants = self._cells_with_name(source_cell)
+        claimants = [cell for cell in claimants if cell["cell_type"] == "code" and not self._defined_exercises(cell)]
         if claimants:
             return claimants[-1]
-        free = [cell for cell in self._free("code") if not self._says(cell)]
+        free = [cell for cell in self._unidentified_cells("code") if not self._is_identifiable(cell)]
         same = (cell for cell in free if self._is_released(cell, source_cell))
         importing = (cell for cell in free if self._imports_check(cell)) if imports_check(source_cell.source) else ()
         return next(same, None) or next(iter(importing), None)
 
     def _imports_check(self, cell: Any) -> bool:
-        return "check" in self._bound(cell) and imports_from_course(cell["source"])
+        return "check" in self._bound_names(cell) and imports_from_course(cell["source"])
 
     def _find_text(self, source_cell: SourceCell) -> Any:
-        """Return the cell of a course's text: the same text, or its name, or a similar text."""
-        free = self._free("markdown")
+        """Return the cell with a course text: with the same text, its name, or a similar text."""
+        free = self._unidentified_cells("markdown")
         if same := next((cell for cell in free if self._is_released(cell, source_cell)), None):
             return same
-        claimants = [cell for cell in self._claimants(source_cell) if cell["cell_type"] == "markdown"]
-        return claimants[-1] if claimants else self.texts.first_alike(free, source_cell.source)
+        claimants = [cell for cell in self._cells_with_name(source_cell) if cell["cell_type"] == "markdown"]
+        return claimants[-1] if claimants else self.texts.find_similar(free, source_cell.source)
 
     def _find_answer(self, source_cell: SourceCell) -> Any:
-        all_ = self._claimants(source_cell)
+        all_ = self._cells_with_name(source_cell)
         claimants = [cell for cell in all_ if not self._is_released(cell, source_cell)] or all_
         if not claimants:
             return self._text_after_prompt(source_cell) if source_cell.cell_type == "markdown" else None
         cell = claimants[-1]
         if cell["cell_type"] != source_cell.cell_type:
-            self._turn(cell, source_cell.cell_type, source_cell.name)
+            self._change_type(cell, source_cell.cell_type, source_cell.name)
         self._note_wrong_prompt(source_cell, cell)
         return cell
 
@@ -302,7 +305,7 @@ class _Restoration:
         return self.found.get(before[-1].name) if before else None
 
     def _text_after_prompt(self, source_cell: SourceCell) -> Any:
-        """Return the first text cell between a question and the next named cell, or None."""
+        """Return the first text cell between a question and the next named cell; None without one."""
         prompt = self._prompt_of(source_cell)
         if prompt is None:
             return None
@@ -316,7 +319,7 @@ class _Restoration:
         return None
 
     def _note_wrong_prompt(self, source_cell: SourceCell, cell: Any) -> None:
-        """Report an answer that follows another question than its name says: only a person can see which it answers."""
+        """Report an answer that follows another question than its name says, for a person to decide."""
         texts = {id(self.found[w.name]): w for w in self.manifest.cells if w.name in self.found and not w.is_stub}
         prompt = self._prompt_of(source_cell)
         above = (other for other in reversed(self.cells[: self._position(cell)]) if id(other) in texts)
@@ -326,8 +329,8 @@ class _Restoration:
         message = f"This answer stands behind {texts[id(nearest)].name}; it goes by its name."
         self._report("answer elsewhere", message, source_cell.name, "See which question it answers.")
 
-    def keep_edits(self) -> None:
-        """Reset locked cells to the course's text; code that a student added to one moves to its own cell."""
+    def reset_locked_cells(self) -> None:
+        """Reset locked cells to the course's text; code that a student added moves to a separate cell."""
         for index, source_cell in enumerate(self.manifest.cells):
             cell = self.found.get(source_cell.name)
             if cell is None or not source_cell.locked or source_cell.cell_type != "code":
@@ -337,7 +340,7 @@ class _Restoration:
             added = new_code_cell(source=cell["source"], id=f"edited-{index:03d}")
             if source_cell.grade:
                 # Keep definitions only: other cells do not need a print or a changed number in a test.
-                if self._bound(cell):
+                if self._bound_names(cell):
                     self.cells.insert(self._position(cell), added)
                 message = "The test was edited; the course's own was run in its place."
                 self._report("test cell edited", message, source_cell.name, "Leave the test cells as they are.")
@@ -347,10 +350,10 @@ class _Restoration:
                 self._report("locked cell edited", message, source_cell.name)
             cell["source"] = source_cell.source
 
-    def set_stubs_aside(self) -> None:
+    def remove_late_stubs(self) -> None:
         """Remove an untouched stub that follows the solution and would overwrite it."""
         for name in sorted(self.exercises):
-            if not (written := self._written(name)):
+            if not (written := self._edited_cells(name)):
                 continue
             stub = self.manifest.by_name[name]
             after = (cell for cell in self.cells[self._position(written[0]) + 1 :] if cell["cell_type"] == "code")
@@ -365,10 +368,10 @@ class _Restoration:
         """Insert missing cells after their predecessors in the chapter."""
         inserted = []
         for index, source_cell in enumerate(self.manifest.cells):
-            if source_cell.name in self.found or (source_cell.is_stub and self._definers(source_cell.name)):
+            if source_cell.name in self.found or (source_cell.is_stub and self._cells_defining(source_cell.name)):
                 continue
             cell = _new_cell(source_cell.cell_type, source_cell.source, f"restored-{index:03d}")
-            self.cells.insert(self._place_for(source_cell, index), cell)
+            self.cells.insert(self._insert_position(source_cell, index), cell)
             self.found[source_cell.name] = cell
             inserted.append(source_cell.name)
         if inserted:
@@ -376,10 +379,10 @@ class _Restoration:
             do = "Where an exercise's cell is among them, ask whether its solution stands in another file."
             self._report("cells put back", message, do=do if self.exercises.intersection(inserted) else "")
 
-    def _place_for(self, source_cell: SourceCell, index: int) -> int:
-        """Return the position for a missing cell: a test after the last definition of its exercise, others after their predecessor."""
+    def _insert_position(self, source_cell: SourceCell, index: int) -> int:
+        """Return a missing cell's position: a test follows its exercise, other cells follow their predecessor."""
         if source_cell.is_test:
-            definers = [cell for name in checked_names(source_cell.source) for cell in self._definers(name)]
+            definers = [cell for name in checked_names(source_cell.source) for cell in self._cells_defining(name)]
             if definers:
                 return self._positions(definers)[-1] + 1
         before = [self.found[cell.name] for cell in self.manifest.cells[:index] if cell.name in self.found]
@@ -387,32 +390,34 @@ class _Restoration:
         if not source_cell.is_stub:
             return behind
         # A student's own cell may define the exercise in a way that its text does not show: the stub must not overwrite it.
-        setup = [self._position(self.found[c.name]) for c in self._openings() if c.name in self.found]
-        first_free = next(iter(self._positions(self._free("code"))), behind)
+        setup = [self._position(self.found[c.name]) for c in self._setup_cells() if c.name in self.found]
+        first_free = next(iter(self._positions(self._unidentified_cells("code"))), behind)
         return max(min(behind, first_free), max(setup, default=-1) + 1)
 
-    def _openings(self) -> list[SourceCell]:
+    def _setup_cells(self) -> list[SourceCell]:
         """Return the locked code cells before the first exercise, such as the setup."""
         first = next((i for i, cell in enumerate(self.manifest.cells) if cell.is_stub), 0)
         return [cell for cell in self.manifest.cells[:first] if cell.locked and cell.cell_type == "code"]
 
     def put_in_order(self) -> None:
-        """Move the setup before all cells that need it, and tests after their exercises. The student decides the order of other cells."""
+        """Move the setup before the cells that need it, and tests after their exercises; keep other cells' order."""
         tests = [cell for cell in self.manifest.cells if cell.is_test]
         moved = []
-        for opening in reversed(self._openings()):
-            exercises = [cell for cell in self.cells if self._defines(cell)][:1]
+        for opening in reversed(self._setup_cells()):
+            exercises = [cell for cell in self.cells if self._defined_exercises(cell)][:1]
             needing = self._positions([*exercises, *(self.found[cell.name] for cell in tests)])
             first = next(iter(needing), len(self.cells))
             if self._position(self.found[opening.name]) >= first:
                 self._move(self.found[opening.name], first)
                 moved.append(opening.name)
         # A moved test comes after the last exercise, and after the tests that were moved before it.
-        anchor = next((cell for cell in reversed(self.cells) if self._defines(cell)), next(iter(self.cells), None))
+        anchor = next(
+            (cell for cell in reversed(self.cells) if self._defined_exercises(cell)), next(iter(self.cells), None)
+        )
         for source_cell in tests:
             test = self.found[source_cell.name]
             names = checked_names(source_cell.source) & self.exercises
-            definers = [cell for name in names for cell in self._written(name) or self._definers(name)]
+            definers = [cell for name in names for cell in self._edited_cells(name) or self._cells_defining(name)]
             if definers and self._position(test) < self._positions(definers)[0]:
                 self._move(test, self._position(anchor))
                 anchor = test
@@ -422,24 +427,24 @@ class _Restoration:
             self._report("cells moved", message, do="Run the notebook from top to bottom before handing in.")
 
     def _move(self, cell: Any, position: int) -> None:
-        """Move a cell to a position, as counted without it."""
+        """Move a cell to a position, counted without the cell."""
         self.cells = [other for other in self.cells if other is not cell]
         self.cells.insert(position, cell)
 
-    def name_lost(self) -> None:
-        """Explain exercises that have no definition where it counts."""
+    def explain_undefined(self) -> None:
+        """Explain exercises without a valid definition."""
         missing = {
             name: cell if id(cell := self.found.get(name)) in self._numbers else None
             for name in sorted(self.exercises)
-            if not self._written(name)
+            if not self._edited_cells(name)
         }
-        silent = frozenset(name for name in missing if not self._definers(name))
+        silent = frozenset(name for name in missing if not self._cells_defining(name))
         locked = {id(self.found[cell.name]) for cell in self.manifest.cells if cell.locked and cell.name in self.found}
         cells = [(self._numbers[id(cell)], cell) for cell in self.handed_in if id(cell) not in locked]
         if missing:
             self.problems += explain_missing(missing, silent, cells, self.manifest, self._reader)
 
-    def name_skipped(self) -> None:
+    def report_skipped(self) -> None:
         """Report cells that exceeded the parser's budget, because an exercise may have been missed."""
         if count := self._reader.skipped:
             message = (
@@ -455,7 +460,7 @@ def _new_cell(cell_type: str, source: str, cell_id: str) -> Any:
 
 
 def names_present(notebook: Any, reader: CellReader | None = None) -> frozenset[str]:
-    """Return the names in a notebook: of cells in their metadata, of functions and classes, and of checked exercises."""
+    """Return the names in a notebook: of cells, of functions and classes, and of checked exercises."""
     reader = reader or CellReader()
     names: set[str] = set()
     for cell in notebook.cells:

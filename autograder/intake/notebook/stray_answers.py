@@ -1,4 +1,4 @@
-"""Find text that answers a question outside its cell, and show it to the marker in the answer.
+"""Find text that answers a question outside its cell, and append it to the answer for the marker.
 
 Students write into an additional cell above or below the answer's cell, into the question itself, or into a comment of a code cell. Or they
 split the answer's cell. nbgrader gives 0 points to an unchanged answer cell and shows no other text. Text is found in the same way as code:
@@ -50,22 +50,22 @@ class Layout:
     _originals: dict[int, str | None] = field(default_factory=dict)
 
     def original(self, cell: Any) -> str | None:
-        """Return the course's text without a name that a cell holds or was made of; None if the cell is the student's own."""
+        """Return the unnamed course text that a cell contains or is derived from; None for a student's own cell."""
         if id(cell) not in self._originals:
             texts, source = self.manifest.plain_texts, cell["source"]
-            exact = (text for text in (*texts, *self.manifest.former_texts) if self.texts.same(source, text))
-            alike = (text for text in texts if self.texts.first_alike([cell], text) or _resembles(source, text))
+            exact = (text for text in (*texts, *self.manifest.former_texts) if self.texts.is_same(source, text))
+            alike = (text for text in texts if self.texts.find_similar([cell], text) or _resembles(source, text))
             self._originals[id(cell)] = next(exact, None) or next(alike, None)
         return self._originals[id(cell)]
 
     def is_students(self, cell: Any) -> bool:
-        """Return whether a cell without a name in the chapter is the student's own; unknown if the course has no source notebook."""
+        """Return whether an unnamed cell is the student's own; False if the course has no source notebook."""
         return bool(self.manifest.plain_texts) and self.original(cell) is None
 
 
 @dataclass
 class _Answer:
-    """A question's cell, and what was found of its answer elsewhere."""
+    """A question's answer cell, and text found elsewhere that answers it."""
 
     question: SourceCell
     cell: Any
@@ -74,45 +74,47 @@ class _Answer:
 
 
 def gather_answers(layout: Layout) -> list[Problem]:
-    """Add what stands outside of an answer's cell to the answer, in place, and return what was found as problems."""
+    """Append text that answers a question outside its cell to the answer, in place, and return it as problems."""
     answers = []
     for question in layout.manifest.cells:
         if question.is_answer and question.cell_type == "markdown" and question.name in layout.named:
             cell = layout.named[question.name]
-            untouched = layout.texts.same_as_one(cell["source"], layout.manifest.wordings[question.name])
+            untouched = layout.texts.is_same_as_any(cell["source"], layout.manifest.wordings[question.name])
             if untouched:
                 cell["source"] = question.source
             answers.append(_Answer(question, cell, "" if untouched else str(cell["source"]).strip()))
     used: set[int] = set()
     for answer in answers:
-        for cell, text in _strays(answer, layout):
+        for cell, text in _find_strays(answer, layout):
             if id(cell) not in used and text.strip() and text.strip() != answer.own_text:
                 used.add(id(cell))
                 answer.strays.append((cell, text.strip()))
-    problems = list(_unplaced(answers, used, layout))
+    problems = list(_place_leftovers(answers, used, layout))
     for answer in answers:
         if answer.strays:
             labels = ", ".join(layout.label(cell) for cell, _ in answer.strays)
             message = f"Text outside of the answer's cell is shown with the answer: {labels}."
             problems.append(Problem(KIND, message, answer.question.name, remark=True))
-            _write(answer, layout)
+            _write_answer(answer, layout)
     return problems
 
 
 def _resembles(text: str, original: str) -> bool:
-    """Return whether a text is an older version of a course text: most of its words occur there, and the course text is not much longer."""
+    """Return whether a text is an older version of a course text, by its share of common words."""
     counts, others = Counter(text.split()), Counter(original.split())
     return 2 * counts.total() >= others.total() and 5 * (counts & others).total() >= 3 * counts.total()
 
 
-def _strays(answer: _Answer, layout: Layout) -> Iterator[tuple[Any, str]]:
-    """Yield the cells that hold parts of an answer outside of its cell, with these parts, in the order of the notebook."""
+def _find_strays(answer: _Answer, layout: Layout) -> Iterator[tuple[Any, str]]:
+    """Yield the cells outside of an answer's cell that hold parts of the answer, with these parts, in order."""
     parts: dict[int, str] = {}
     for cell in layout.cells:
         claims_name = layout.claims.get(id(cell)) == answer.question.name and cell is not answer.cell
-        if claims_name and not layout.texts.same_as_one(cell["source"], layout.manifest.wordings[answer.question.name]):
-            parts[id(cell)] = _shown(cell)
-    for cell, text in _around(answer, layout):
+        if claims_name and not layout.texts.is_same_as_any(
+            cell["source"], layout.manifest.wordings[answer.question.name]
+        ):
+            parts[id(cell)] = _as_markdown(cell)
+    for cell, text in _adjacent_cells(answer, layout):
         parts.setdefault(id(cell), text)
     cells = layout.manifest.cells
     before = cells[cells.index(answer.question) - 1] if answer.question is not cells[0] else None
@@ -124,8 +126,8 @@ def _strays(answer: _Answer, layout: Layout) -> Iterator[tuple[Any, str]]:
     yield from ((cell, parts[id(cell)]) for cell in layout.cells if id(cell) in parts)
 
 
-def _around(answer: _Answer, layout: Layout) -> Iterator[tuple[Any, str]]:
-    """Yield a student's cells beside an answer's cell, up to the next cell of the course in both directions."""
+def _adjacent_cells(answer: _Answer, layout: Layout) -> Iterator[tuple[Any, str]]:
+    """Yield a student's cells around an answer cell, up to the next course cell in both directions."""
     course_cells = {id(cell) for cell in layout.named.values()}
     at = next(i for i, cell in enumerate(layout.cells) if cell is answer.cell)
     for above, side in ((True, layout.cells[:at][::-1]), (False, layout.cells[at + 1 :])):
@@ -141,11 +143,11 @@ def _around(answer: _Answer, layout: Layout) -> Iterator[tuple[Any, str]]:
                     yield cell, added_text(original, cell["source"])
                 break
             if layout.is_students(cell) and (is_text or (not answer.own_text and has_words(cell))):
-                yield cell, _shown(cell)
+                yield cell, _as_markdown(cell)
 
 
-def _unplaced(answers: Sequence[_Answer], used: set[int], layout: Layout) -> Iterator[Problem]:
-    """Place texts that stand near no question: under the only question without an answer, or else in a problem."""
+def _place_leftovers(answers: Sequence[_Answer], used: set[int], layout: Layout) -> Iterator[Problem]:
+    """Add texts far from any question to the only unanswered question, or else report them as problems."""
     open_ = [answer for answer in answers if not answer.own_text and not answer.strays]
     if not open_:
         return
@@ -161,8 +163,8 @@ def _unplaced(answers: Sequence[_Answer], used: set[int], layout: Layout) -> Ite
         yield Problem(KIND, message, do="Read it in the notebook, and give points by hand.")
 
 
-def _write(answer: _Answer, layout: Layout) -> None:
-    """Write what was found below the text of the answer's cell, each part under the name of its cell."""
+def _write_answer(answer: _Answer, layout: Layout) -> None:
+    """Write stray texts below the answer cell's text, each under the name of its cell."""
     order = {id(cell): i for i, cell in enumerate(layout.cells)}
     attachments = dict(answer.cell.get("attachments") or {})
     parts = [(order[id(answer.cell)], answer.own_text)] if answer.own_text else []
@@ -182,7 +184,7 @@ def _write(answer: _Answer, layout: Layout) -> None:
         answer.cell["attachments"] = attachments
 
 
-def _shown(cell: Any) -> str:
+def _as_markdown(cell: Any) -> str:
     """Return a cell's text as Markdown."""
     source = str(cell["source"]).strip()
     if cell["cell_type"] == "markdown":
@@ -193,7 +195,7 @@ def _shown(cell: Any) -> str:
 
 
 def has_words(cell: Any) -> bool:
-    """Return whether a cell that is no text cell holds words for a reader: a comment, or a string that is a statement by itself."""
+    """Return whether a non-text cell contains words for a reader: a comment, or a string as a statement."""
     if cell["cell_type"] != "code":
         return len(cell["source"].split()) >= _WORDS
     source = cell["source"]
@@ -211,7 +213,7 @@ def has_words(cell: Any) -> bool:
 
 
 def added_text(original: str, text: str) -> str:
-    """Return what was added to a text, or nothing if that is fewer than three words.
+    """Return the words that were added to a text; empty for fewer than three.
 
     Args:
         original: the course's text.

@@ -28,7 +28,7 @@ def is_locked(cell: Any) -> bool:
     return bool(mark.get("locked")) and not mark.get("solution")
 
 
-def name_of(cell: Any, index: int) -> str:
+def cell_label(cell: Any, index: int) -> str:
     """Return a cell's label: its name, or else its position."""
     return str(cell.metadata.get("nbgrader", {}).get("grade_id") or f"cell {index + 1}")
 
@@ -44,8 +44,8 @@ def error_output(kind: str, message: str) -> Any:
     return new_output("error", ename=ename, evalue=message, traceback=[f"{ename}: {message}"])
 
 
-def settle(cell: Any) -> tuple[str, str] | None:
-    """Enforce that a test cell's score comes from its verdict; return the kind of problem and the reason if it does not, else None.
+def enforce_verdict(cell: Any) -> tuple[str, str] | None:
+    """Ensure that a test cell's score comes from its verdict; otherwise return the kind of problem and the reason.
 
     Output on stderr becomes ordinary text: nbgrader would take all points for it, and a warning is no mistake.
     """
@@ -56,15 +56,15 @@ def settle(cell: Any) -> tuple[str, str] | None:
         # nbgrader reads the first output, and an error must cost the points at any position.
         cell.outputs = [output for output in cell.outputs if output.output_type != "execute_result"]
         return None
-    if ends_in_check(cell.source) and (reason := _no_verdict(cell)):
+    if ends_in_check(cell.source) and (reason := _why_no_verdict(cell)):
         return "no verdict", reason
-    reason = _out_of_range(cell)
+    reason = _why_out_of_range(cell)
     return (OUT_OF_RANGE, reason) if reason else None
 
 
-def _no_verdict(cell: Any) -> str | None:
-    """Return why a test cell's outputs hold no verdict, or None. Without this, nbgrader would give such a cell full points."""
-    results = _results(cell)
+def _why_no_verdict(cell: Any) -> str | None:
+    """Return the reason why a test cell shows no verdict, or None; nbgrader would give full points then."""
+    results = _result_outputs(cell)
     if len(results) != 1:
         return f"The check should leave one result, it left {len(results)}."
     data = results[0].data
@@ -74,15 +74,15 @@ def _no_verdict(cell: Any) -> str | None:
         return "The result of the check is not a score."
     if not isinstance(data.get(VERDICT_MIME), dict):
         return "The result of the check carries no verdict."
-    return _not_its_own(data[VERDICT_MIME], cell.source, score)
+    return _why_foreign_verdict(data[VERDICT_MIME], cell.source, score)
 
 
-def _out_of_range(cell: Any) -> str | None:
-    """Return why a score cannot be a score of this cell, or None.
+def _why_out_of_range(cell: Any) -> str | None:
+    """Return the reason why a score is impossible for this cell, or None.
 
     nbgrader gives all points for a negative score and for NaN, and fails at a score above the cell's points.
     """
-    results = _results(cell)
+    results = _result_outputs(cell)
     try:
         score = float(results[0].data["text/plain"])
     except (IndexError, KeyError, TypeError, ValueError):
@@ -92,8 +92,8 @@ def _out_of_range(cell: Any) -> str | None:
 
 
 def check_total(cell: Any) -> float | None:
-    """Return the total of the check whose verdict a test cell shows; None if it shows no verdict."""
-    for output in _results(cell):
+    """Return the maximum points of the check whose verdict a test cell shows; None without a verdict."""
+    for output in _result_outputs(cell):
         verdict = output.data.get(VERDICT_MIME)
         if isinstance(verdict, dict) and isinstance(verdict.get("max_score"), int | float):
             return float(verdict["max_score"])
@@ -101,8 +101,8 @@ def check_total(cell: Any) -> float | None:
 
 
 def differing_totals(notebook: Any) -> dict[str, tuple[float, float]]:
-    """Return the test cells whose points are not the total of their check: by name, the check's total and the cell's points."""
-    tests = [(name_of(cell, index), cell) for index, cell in enumerate(notebook.cells) if is_test(cell)]
+    """Return the test cells whose points differ from their check's total: name to (total, points)."""
+    tests = [(cell_label(cell, index), cell) for index, cell in enumerate(notebook.cells) if is_test(cell)]
     totals = {name: (check_total(cell), float(cell.metadata.nbgrader["points"])) for name, cell in tests}
     return {
         name: (total, points)
@@ -111,12 +111,12 @@ def differing_totals(notebook: Any) -> dict[str, tuple[float, float]]:
     }
 
 
-def _results(cell: Any) -> list[Any]:
+def _result_outputs(cell: Any) -> list[Any]:
     return [output for output in cell.outputs if output.output_type == "execute_result"]
 
 
-def _not_its_own(verdict: dict[str, Any], source: str, score: float) -> str | None:
-    """Return why a verdict does not belong to its cell, or None: student code may bind an exercise's name to another function."""
+def _why_foreign_verdict(verdict: dict[str, Any], source: str, score: float) -> str | None:
+    """Return the reason why a verdict does not belong to its cell, or None: a name may be bound to another function."""
     expected = checked_names(source)
     if verdict.get("exercise") not in expected:
         return f"The check was given {verdict.get('exercise')} in the place of {' or '.join(sorted(expected))}."

@@ -1,4 +1,4 @@
-"""Read the time of a submission from its ``timestamp.txt``, as safely as any file of a student's."""
+"""Read a submission's time from its ``timestamp.txt``, as safely as any other student file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CLOCKS_DIFFER = timedelta(days=1)
 
 
 def read_timestamp(folder: Path, zone: tzinfo) -> datetime | None:
-    """Return the time in ``timestamp.txt`` in UTC and without a zone, as nbgrader keeps it; None without such a file, or if it is empty.
+    """Return the time in ``timestamp.txt`` as naive UTC, as nbgrader keeps it; None if it is missing or empty.
 
     Args:
         folder: the submission's folder.
@@ -39,7 +39,7 @@ def read_timestamp(folder: Path, zone: tzinfo) -> datetime | None:
 
 
 def plausible_timestamp(folder: Path, plan: CourseFile) -> datetime | None:
-    """Return the time of a submission as :func:`read_timestamp` does, unless it cannot be true.
+    """Return a submission's time as :func:`read_timestamp` does, and reject implausible times.
 
     Args:
         folder: ``submitted/STUDENT/CHAPTER``.
@@ -62,7 +62,7 @@ def plausible_timestamp(folder: Path, plan: CourseFile) -> datetime | None:
 
 
 def timestamp_problem(folder: Path, plan: CourseFile) -> Problem | None:
-    """Return the problem of a time that cannot be read or be true, with which no late penalty applies; None for a sound or missing time."""
+    """Return the problem of an unreadable or implausible time, which prevents a late penalty; else None."""
     where = f"submitted/{folder.parent.name}/{folder.name}/timestamp.txt"
     try:
         plausible_timestamp(folder, plan)

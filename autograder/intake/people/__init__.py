@@ -1,1 +1,1 @@
-"""Keep the class: read lists, match people to submissions, name strangers, and say for whom a chapter counts."""
+"""Manage the class: read lists, match people to submissions, report unlisted submitters, and decide who counts."""

@@ -1,4 +1,4 @@
-"""Read a class list: the people export of Canvas or Moodle, Moodle's grading worksheet, or a plain CSV table.
+"""Read a class list: Canvas's or Moodle's export of people, Moodle's grading worksheet, or a plain CSV table.
 
 - Canvas: the gradebook's export (``Student, ID, SIS User ID, SIS Login ID, Section``), and the export of its groups;
 - Moodle: the participants, with headings in several languages;
@@ -26,7 +26,7 @@ from pathlib import Path
 
 from autograder.errors import CourseError
 from autograder.intake.notebook.problem import Problem
-from autograder.intake.roster import Student, folded_name, is_safe
+from autograder.intake.roster import Student, fold_name, is_safe
 
 _POINTS = re.compile(r"[0-9]+(?:[.,][0-9]+)?")
 _NUMBER = re.compile(r"[0-9]+$")
@@ -73,7 +73,7 @@ _CANVAS = frozenset({"sis user id", "sis login id", "canvas_user_id"})
 
 @dataclass(frozen=True)
 class WorksheetForm:
-    """The words of a grading worksheet, which Moodle reads in the language of the person who uploads it."""
+    """The wording of a grading worksheet, which Moodle reads in the uploading person's language."""
 
     identifier: str = "Identifier"  # the heading of the participants' numbers
     prefix: str = "Participant "  # what stands before each number, such as ``"Participant "`` or ``"Teilnehmer/in"``
@@ -84,7 +84,7 @@ class WorksheetForm:
 
 @dataclass(frozen=True)
 class ClassList:
-    """A class list."""
+    """A parsed class list."""
 
     platform: str  # ``"canvas"``, ``"moodle"`` or empty
     members: Mapping[int, Student]  # the students by the number of their line, with an empty id where the list has none
@@ -106,7 +106,7 @@ class ClassList:
 
     @property
     def only_times(self) -> bool:
-        """Whether the list contains submission times, and does not define the class."""
+        """Whether the list contains submission times and does not define the class."""
         return "time" in self.fields and "participant" not in self.fields
 
 
@@ -117,15 +117,15 @@ def read_class_list(path: Path) -> ClassList:
         CourseError: if the file cannot be read, is no table of students, names two students by one id or number of the platform, or two
             groups alike.
     """
-    text = _decoded(path, _read(path))
-    rows = _rows(path, text)
+    text = _decode(path, _read_bytes(path))
+    rows = _parse_rows(path, text)
     if not rows:
         raise CourseError("the file is empty", where=path, do=_COLUMNS)
     (_, header), *lines = rows
-    headings = [_heading(cell) for cell in header]
-    worksheet, form = _worksheet(header, [cells for _, cells in lines])
-    platform = "moodle" if worksheet else _platform(headings)
-    fields = worksheet or _columns(path, header, headings)
+    headings = [_fold_heading(cell) for cell in header]
+    worksheet, form = _worksheet_columns(header, [cells for _, cells in lines])
+    platform = "moodle" if worksheet else _detect_platform(headings)
+    fields = worksheet or _column_fields(path, header, headings)
     named = {
         line: {name: _plain_text(cell) for name, cell in zip(fields, cells, strict=False) if name}
         for line, cells in lines
@@ -137,8 +137,8 @@ def read_class_list(path: Path) -> ClassList:
     for line, values in named.items():
         if not any(values.values()) or _is_no_person(platform, values):
             continue
-        member = _student(platform, values)
-        if problem := _problem(f"{path.name}, line {line}", member, values, students_role):
+        member = _build_student(platform, values)
+        if problem := _line_problem(f"{path.name}, line {line}", member, values, students_role):
             problems.append(problem)
         elif member not in members.values() or "participant" in fields:
             members[line] = member
@@ -157,7 +157,7 @@ def read_class_list(path: Path) -> ClassList:
     )
 
 
-def _read(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         if path.stat().st_size > _LARGEST:
             raise CourseError("this is too large for a class list", where=path, do=_SAVE_AS_CSV)
@@ -166,7 +166,7 @@ def _read(path: Path) -> bytes:
         raise CourseError(f"it cannot be read: {error.strerror or error}", where=path, do="Check the path.") from error
 
 
-def _decoded(path: Path, data: bytes) -> str:
+def _decode(path: Path, data: bytes) -> str:
     if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         raise CourseError("this is a workbook of a spreadsheet program, not CSV", where=path, do=_SAVE_AS_CSV)
     utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -181,13 +181,13 @@ def _decoded(path: Path, data: bytes) -> str:
     return text
 
 
-def _rows(path: Path, text: str) -> list[tuple[int, list[str]]]:
-    """Return the rows that hold anything, with the line on which each begins, split by the delimiter that gives the most headings."""
-    tables = (_table(path, text, delimiter) for delimiter in ",;\t")
-    return max(tables, key=lambda table: sum(_heading(cell) in _FIELDS for cell in table[0][1]) if table else 0)
+def _parse_rows(path: Path, text: str) -> list[tuple[int, list[str]]]:
+    """Return the non-empty rows with their line numbers. The delimiter is the one with the most known headings."""
+    tables = (_parse_table(path, text, delimiter) for delimiter in ",;\t")
+    return max(tables, key=lambda table: sum(_fold_heading(cell) in _FIELDS for cell in table[0][1]) if table else 0)
 
 
-def _table(path: Path, text: str, delimiter: str) -> list[tuple[int, list[str]]]:
+def _parse_table(path: Path, text: str, delimiter: str) -> list[tuple[int, list[str]]]:
     # Excel writes the delimiter on a line of its own.
     skipped = 1 if text[:4].casefold() == "sep=" else 0
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -203,17 +203,17 @@ def _table(path: Path, text: str, delimiter: str) -> list[tuple[int, list[str]]]
     return table
 
 
-def _heading(cell: str) -> str:
+def _fold_heading(cell: str) -> str:
     return _plain_text(cell).casefold().replace("’", "'")
 
 
 def _plain_text(cell: str) -> str:
-    """Return a cell without control characters, which a terminal would obey, and without needless blanks."""
+    """Return a cell without control characters and redundant blanks."""
     visible = "".join(" " if unicodedata.category(sign) == "Cc" else sign for sign in cell)
     return unicodedata.normalize("NFC", " ".join(visible.split()))
 
 
-def _platform(headings: Sequence[str]) -> str:
+def _detect_platform(headings: Sequence[str]) -> str:
     if _CANVAS & set(headings) or {"student", "id"} <= set(headings):
         return "canvas"
     fields = {_FIELDS.get(heading) for heading in headings}
@@ -222,8 +222,8 @@ def _platform(headings: Sequence[str]) -> str:
     return "moodle" if {"first name", "last name"} <= fields and "id" not in fields else ""
 
 
-def _columns(path: Path, header: Sequence[str], headings: Sequence[str]) -> list[str]:
-    """Return the field of each column, empty for a column that is not read."""
+def _column_fields(path: Path, header: Sequence[str], headings: Sequence[str]) -> list[str]:
+    """Return each column's field; empty for a column that is not read."""
     fields = [_FIELDS.get(heading, "") for heading in headings]
     if not {"id", "name"} & set(fields) and not {"first name", "last name"} <= set(fields):
         shown = ", ".join(filter(None, map(_plain_text, header)))[:200]
@@ -232,14 +232,14 @@ def _columns(path: Path, header: Sequence[str], headings: Sequence[str]) -> list
     return [name if name not in fields[:number] else "" for number, name in enumerate(fields)]
 
 
-def _worksheet(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], WorksheetForm | None]:
-    """Return the field of each column of Moodle's grading worksheet, and its words; nothing if the table is none.
+def _worksheet_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], WorksheetForm | None]:
+    """Return each column's field in Moodle's grading worksheet, and its wording; empty for other tables.
 
     It is in the language of whoever downloaded it. Its first column numbers the participants (``Participant 95``, ``Teilnehmer/in95``).
     Name, address and ID number come next, unless the students are anonymous. Grade and maximum, of which every row has the same, are
     followed by two dates whose headings begin alike: of the submission, and of the grade.
     """
-    headings = [_heading(cell) for cell in header]
+    headings = [_fold_heading(cell) for cell in header]
     columns = [[_plain_text(row[number]) if number < len(row) else "" for row in rows] for number in range(len(header))]
     begins = {number: heading.partition("(")[0] for number, heading in enumerate(headings) if "(" in heading}
     time, changed = next((pair for pair in pairwise(begins) if begins[pair[0]] == begins[pair[1]]), (0, 0))
@@ -268,14 +268,14 @@ def _worksheet(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[li
 
 
 def _is_no_person(platform: str, values: Mapping[str, str]) -> bool:
-    """Whether a row of Canvas's gradebook holds the points possible, its averages, or its made-up test student."""
+    """Return whether a row of Canvas's gradebook holds the points possible, averages, or the test student."""
     if platform != "canvas":
         return False
     return not values.get("id") or (values.get("name") == "Student, Test" and not values.get("number"))
 
 
-def _student(platform: str, values: Mapping[str, str]) -> Student:
-    name, surname = _name(values)
+def _build_student(platform: str, values: Mapping[str, str]) -> Student:
+    name, surname = _split_name(values)
     number = values.get("id", "")
     blind = bool(values.get("participant")) and "name" not in values
     return Student(
@@ -294,8 +294,8 @@ def _student(platform: str, values: Mapping[str, str]) -> Student:
     )
 
 
-def _name(values: Mapping[str, str]) -> tuple[str, str]:
-    """Return the full name and the surname; ``Lovelace, Ada`` is read as Canvas sorts."""
+def _split_name(values: Mapping[str, str]) -> tuple[str, str]:
+    """Return the full name and the surname; ``Lovelace, Ada`` is read as surname first."""
     if "first name" in values or "last name" in values:
         first, last = values.get("first name", ""), values.get("last name", "")
     else:
@@ -305,7 +305,7 @@ def _name(values: Mapping[str, str]) -> tuple[str, str]:
     return f"{first} {last}".strip(), last
 
 
-def _problem(where: str, member: Student, values: Mapping[str, str], students_role: str) -> Problem | None:
+def _line_problem(where: str, member: Student, values: Mapping[str, str], students_role: str) -> Problem | None:
     if not member.id and not member.name:
         return Problem("no name", "This line has neither an id nor a name, so it was left out.", where, "Complete it.")
     if member.id and not is_safe(member.id):
@@ -325,7 +325,7 @@ def _roles(values: Mapping[str, str]) -> list[str]:
 
 
 def _refuse_shared(path: Path, members: Mapping[int, Student], named: Mapping[int, Mapping[str, str]]) -> None:
-    """Refuse a list in which an id or a number of the platform is two students', or two groups of Canvas are called alike.
+    """Refuse a list in which two students share an id or platform number, or two Canvas groups share a name.
 
     Students may name their group, and would share another's grade.
     """
@@ -336,7 +336,7 @@ def _refuse_shared(path: Path, members: Mapping[int, Student], named: Mapping[in
             if value:
                 lines[f"give the {kind} {value.casefold()!r} to different students"].append(line)
         if member.group:
-            groups[folded_name(member.group)].setdefault(named[line].get("group number", ""), line)
+            groups[fold_name(member.group)].setdefault(named[line].get("group number", ""), line)
     lines |= {f"are of different groups called {name!r}": [*numbers.values()] for name, numbers in groups.items()}
     for fault, several in lines.items():
         if len(several) > 1:

@@ -17,7 +17,7 @@ from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.class_list import ClassList, read_class_list
 from autograder.intake.roster import (
     Student,
-    folded_name,
+    fold_name,
     groups_of,
     is_safe,
     read_roster,
@@ -30,7 +30,7 @@ from autograder.intake.roster import (
 
 @dataclass(frozen=True)
 class Enrolment:
-    """The changes that a class list made. Students are named by id."""
+    """The changes that a class list made, with students listed by id."""
 
     platform: str  # the platform that exported the list, ``"canvas"`` or ``"moodle"``; empty for a plain table
     added: tuple[str, ...] = ()  # students whom the course did not know
@@ -53,7 +53,7 @@ class Enrolment:
 
 
 def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: bool = False) -> Enrolment:
-    """Merge a class list into the roster, and return what has changed.
+    """Merge a class list into the roster, and return the changes.
 
     Args:
         path: the list.
@@ -92,7 +92,7 @@ def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: 
 def merge_list(
     course: Course, class_list: ClassList, file: str
 ) -> tuple[dict[int, str], Enrolment, dict[str, Student]]:
-    """Match a list to the students that the course knows; return the student of each line, what changes, and the updated entries.
+    """Match a list to the course's students; return each line's student, the changes and the updated entries.
 
     Nothing is written.
 
@@ -106,10 +106,11 @@ def merge_list(
         {line: identity_of(member) for line, member in members.items()},
         {name: identity_of(student) for name, student in people.items()},
     )
-    doubts = [_doubt(members[line], names) for line, names in sorted(open_.items())]
-    ids, unnamed = _with_new_ids(class_list, matched, people, file)
+    doubts = [_doubt_problem(members[line], names) for line, names in sorted(open_.items())]
+    ids, unnamed = _assign_new_ids(class_list, matched, people, file)
     entries = {
-        name: _merged(people.get(name, Student(name)), members[line], class_list.fields) for line, name in ids.items()
+        name: _merge_entry(people.get(name, Student(name)), members[line], class_list.fields)
+        for line, name in ids.items()
     }
     enrolment = Enrolment(
         class_list.platform,
@@ -118,22 +119,24 @@ def merge_list(
         unchanged=tuple(sorted(name for name in entries if entries[name] == before.get(name))),
         withdrawn=tuple(sorted(name for name in entries if entries[name].state)),
         kept_groups={
-            name: chapters for name in sorted(entries) if (chapters := _kept_groups(entries[name], before.get(name)))
+            name: chapters
+            for name in sorted(entries)
+            if (chapters := _chapters_with_old_group(entries[name], before.get(name)))
         },
         problems=(*class_list.problems, *doubts, *unnamed),
     )
     return ids, enrolment, entries
 
 
-def _kept_groups(student: Student, before: Student | None) -> tuple[str, ...]:
-    """Return the chapters that a student handed in with the group of before, which the list has changed."""
-    if before is None or folded_name(student.group) == folded_name(before.group):
+def _chapters_with_old_group(student: Student, before: Student | None) -> tuple[str, ...]:
+    """Return the chapters that a student handed in with a group that the list has changed."""
+    if before is None or fold_name(student.group) == fold_name(before.group):
         return ()
     now = groups_of(student)
-    return tuple(sorted(chapter for chapter, team in student.teams.items() if folded_name(team) not in now))
+    return tuple(sorted(chapter for chapter, team in student.teams.items() if fold_name(team) not in now))
 
 
-def _doubt(member: Student, candidates: Sequence[str]) -> Problem:
+def _doubt_problem(member: Student, candidates: Sequence[str]) -> Problem:
     identified_by = member.number or member.email or member.id or "no number"
     message = f"It is open whether {member.name or member.id} ({identified_by}) is {' or '.join(sorted(candidates))}."
     do = (
@@ -144,10 +147,10 @@ def _doubt(member: Student, candidates: Sequence[str]) -> Problem:
     return Problem("same name", message, "students.json", do)
 
 
-def _with_new_ids(
+def _assign_new_ids(
     class_list: ClassList, ids: Mapping[int, str], people: Mapping[str, Student], file: str
 ) -> tuple[dict[int, str], list[Problem]]:
-    """Return an id for each member, and the members for whom none can be made."""
+    """Assign an id to each member, and return problems for members without a possible id."""
     everyone, problems = dict(ids), []
     taken = {name.casefold() for name in (*people, *ids.values())}
     names = [safe_id(member.name) for member in class_list.members.values()]
@@ -155,7 +158,9 @@ def _with_new_ids(
         if line in everyone:
             continue
         alone = names.count(safe_id(member.name)) == 1
-        wish = next((wish for wish in _wishes(member, alone) if is_safe(wish) and wish.casefold() not in taken), None)
+        wish = next(
+            (wish for wish in _candidate_ids(member, alone) if is_safe(wish) and wish.casefold() not in taken), None
+        )
         if wish is None:
             message = f"No id can be made for {member.name or member.id!r} that nobody else has, so this student was left out."
             do = "Add a column id to the list, or complete the student's number."
@@ -166,8 +171,8 @@ def _with_new_ids(
     return everyone, problems
 
 
-def _wishes(member: Student, alone: bool) -> Iterator[str]:
-    """Yield the ids that a new member may have, the plainest first.
+def _candidate_ids(member: Student, alone: bool) -> Iterator[str]:
+    """Yield the possible ids of a new member, the plainest first.
 
     Args:
         alone: whether no other member would get the id that the name makes. A student who hands in under a shared name must not get it.
@@ -183,8 +188,8 @@ def _wishes(member: Student, alone: bool) -> Iterator[str]:
     yield from (f"{plain}-{safe_id(part)}" for part in (member.user, member.number, member.email) if safe_id(part))
 
 
-def _merged(student: Student, member: Student, fields: frozenset[str]) -> Student:
-    """Return an entry of the roster, updated with the student's line of the class list.
+def _merge_entry(student: Student, member: Student, fields: frozenset[str]) -> Student:
+    """Return a roster entry updated with the student's line of the class list.
 
     Args:
         student: the entry.
@@ -209,7 +214,7 @@ def _merged(student: Student, member: Student, fields: frozenset[str]) -> Studen
         keeps_name
         or member.blind
         or not member.name
-        or folded_name(student.name) in {folded_name(member.name), folded_name(f"{last}, {first}")}
+        or fold_name(student.name) in {fold_name(member.name), fold_name(f"{last}, {first}")}
     ):
         texts["name"], surname = student.name, student.surname or surname
     return replace(student, **texts, surname=surname, enrolled=True, blind=blind)

@@ -1,4 +1,4 @@
-"""Find the student that a person means: by id, name, number, login or email address, or by an unambiguous beginning of one of them."""
+"""Find the student that a person typed: by id, name, number, login or email address, or an unambiguous beginning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError, some
-from autograder.intake.roster import Student, folded_name, read_roster, safe_id, submitted_folders
+from autograder.intake.roster import Student, fold_name, read_roster, safe_id, submitted_folders
 
 
 def find_student(course: Course, typed: str, also: Iterable[str] = ()) -> str:
@@ -30,7 +30,7 @@ def find_student(course: Course, typed: str, also: Iterable[str] = ()) -> str:
         return matches[0]
     listing = shell_command(course, "students")
     if matches:
-        shown = some([called(people[name]) for name in matches])
+        shown = some([display_name(people[name]) for name in matches])
         raise CourseError(f"{typed!r} may be several students: {shown}", do="Write the id of one of them.")
     raise CourseError(
         f"no student of this course is called {typed!r}.{_suggestion(typed, people)}".rstrip("."),
@@ -40,23 +40,23 @@ def find_student(course: Course, typed: str, also: Iterable[str] = ()) -> str:
 
 
 def matching_students(typed: str, people: Mapping[str, Student]) -> list[str]:
-    """Return the ids of the students that a text can mean, in order; the first way to match that has any result decides."""
+    """Return the ids of the students that a text may mean, sorted, by the first way of matching with a result."""
     text = typed.strip()
     if not text or text in people:
         return [text] if text in people else []
-    for matches in (_has_key, _has_name, _begins_so):
+    for matches in (_has_key, _has_name, _has_prefix):
         if names := sorted(name for name, student in people.items() if matches(text, student)):
             return names
     return []
 
 
-def called(student: Student) -> str:
-    """Return how a message names a student: by name, with the id in brackets."""
+def display_name(student: Student) -> str:
+    """Return a student's name with the id in brackets, for messages."""
     return f"{student.name} ({student.id})" if student.name and student.name != student.id else student.id
 
 
 def name_words(name: str) -> list[str]:
-    """Return the words of a name without accents, capitals and their order: ``Müller, Jörg`` and ``jorg muller`` are alike."""
+    """Return the words of a name sorted, without accents and capitals: ``Müller, Jörg`` equals ``jorg muller``."""
     return sorted(filter(None, safe_id(name).split("-")))
 
 
@@ -71,12 +71,12 @@ def _has_key(text: str, student: Student) -> bool:
 
 
 def _has_name(text: str, student: Student) -> bool:
-    return folded_name(text) == folded_name(student.name) or (
+    return fold_name(text) == fold_name(student.name) or (
         bool(student.name) and name_words(text) == name_words(student.name)
     )
 
 
-def _begins_so(text: str, student: Student) -> bool:
+def _has_prefix(text: str, student: Student) -> bool:
     if any(key.startswith(text.casefold()) for key in _searchable_identifiers(student)):
         return True
     unmatched = name_words(student.name)
@@ -92,4 +92,4 @@ def _suggestion(typed: str, people: Mapping[str, Student]) -> str:
     spell: Callable[[str], str] = lambda name: " ".join(name_words(name))  # noqa: E731
     texts = {spell(text): student for student in people.values() for text in (student.id, student.name) if text}
     close = get_close_matches(spell(typed), texts, n=1, cutoff=0.6)
-    return f" Did you mean {called(texts[close[0]])}?" if close else ""
+    return f" Did you mean {display_name(texts[close[0]])}?" if close else ""

@@ -1,4 +1,4 @@
-"""Decide who counts in which chapter, and who has handed in: on the class list, withdrawn, ignored, excused, joined later, or a stranger.
+"""Decide who counts in which chapter and who has handed in, and record a person's decisions in the roster.
 
 This module also writes a person's decisions about a student into the roster.
 """
@@ -14,13 +14,13 @@ from typing import Any
 from autograder.course.course_file import CourseFile, read_course_file
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.intake.downloads.journal import missing, read_journal
+from autograder.intake.downloads.journal import missing_submissions, read_journal
 from autograder.intake.roster import Student, hand_in_groups, read_roster, write_roster
 
 
 @dataclass(frozen=True)
 class Attendance:
-    """A student and the chapters for which they have handed in something."""
+    """A student and the chapters that they have handed in."""
 
     student: Student
     chapters: tuple[str, ...]
@@ -28,7 +28,7 @@ class Attendance:
 
 @dataclass(frozen=True)
 class NotCounted:
-    """A student, or the id of a submission, with the chapters that do not count."""
+    """A student or submitter, with the chapters that do not count for them."""
 
     student: str  # the id
     name: str  # the name; the id if it is unknown
@@ -37,12 +37,12 @@ class NotCounted:
     is_decided: bool = True  # False for a stranger, about whom a person has still to decide
 
     def to_dict(self) -> dict[str, Any]:
-        """Return this as plain data, ready for JSON."""
+        """Return the entry as plain data, ready for JSON."""
         return {"student": self.student, "name": self.name, "chapters": self.chapters, "reason": self.reason}
 
 
 def is_excused(student: Student, chapter: str, due: datetime | None, *, handed_in: bool = False) -> bool:
-    """Return whether a chapter does not count for a student, who is on the class list.
+    """Return whether a chapter does not count for a listed student.
 
     Args:
         due: the student's deadline in the course's time zone, or None.
@@ -78,19 +78,19 @@ def counts_for(roster: Mapping[str, Student], student: str, chapter: str, plan: 
 
 
 def is_stranger(student: str, roster: Mapping[str, Student]) -> bool:
-    """Return whether an id is not on the class list of a course that has one, and nobody has decided about it."""
+    """Return whether an id is not on an existing class list and no decision has been made about it."""
     entry = roster.get(student, Student(student))
     has_list = any(other.enrolled for other in roster.values())
     return has_list and not (entry.enrolled or entry.state)
 
 
 def is_outside(student: str, roster: Mapping[str, Student]) -> bool:
-    """Return whether an id is a stranger's, or somebody's who has withdrawn or is ignored, such as a test account."""
+    """Return whether an id is unlisted without a decision, withdrawn or ignored."""
     return is_stranger(student, roster) or bool(roster.get(student, Student(student)).state)
 
 
 def enrolled_students(roster: Mapping[str, Student]) -> dict[str, Student]:
-    """Return the students on the class list who have not withdrawn, by id; none if the course has no list."""
+    """Return the listed students who have not withdrawn, by id; empty without a class list."""
     return {name: student for name, student in roster.items() if student.counts}
 
 
@@ -119,21 +119,21 @@ def group_submitters(
 
 
 def submitters(course: Course, chapter: str) -> set[str]:
-    """Return the ids of the students who have handed in a chapter, also if the work is in a download and not in the course folder."""
+    """Return the ids of students who handed in a chapter, including submissions that are not collected yet."""
     folders = {path.parent.name for path in course.folder("submitted").glob(f"*/{chapter}") if path.is_dir()}
-    return folders | {item.student for item in missing(course, chapter)}
+    return folders | {item.student for item in missing_submissions(course, chapter)}
 
 
 def handed_in_for(course: Course, student: str) -> list[str]:
-    """Return the members of groups for whom a student handed in a chapter."""
+    """Return the group members for whom a student handed in a chapter."""
     roster, folder = read_roster(course), course.folder("submitted", student)
     chapters = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     owners = [group_submitters(course, name, roster, submitters(course, name)) for name in chapters]
     return sorted({member for by_member in owners for member, who in by_member.items() if who == student})
 
 
-def nothing_handed_in(course: Course, chapter: str) -> tuple[list[str], list[str]]:
-    """Return the students of :func:`without_work` who have handed in nothing, and the students whose hand-in a list of times has."""
+def split_by_listed_time(course: Course, chapter: str) -> tuple[list[str], list[str]]:
+    """Split the students of :func:`without_work`: without and with a submission time in a list."""
     times, roster = read_journal(course, chapter).times, read_roster(course)
     absent = without_work(course, chapter)
     elsewhere = [name for name in absent if name in times and chapter not in roster[name].drafts]
@@ -141,7 +141,7 @@ def nothing_handed_in(course: Course, chapter: str) -> tuple[list[str], list[str
 
 
 def without_work(course: Course, chapter: str) -> list[str]:
-    """Return the ids of those on the class list of whom, or of whose group, no work and no decision has come, in order."""
+    """Return the ids of listed students without a submission or decision, also of their group, sorted."""
     present = submitters(course, chapter)
     roster, plan = read_roster(course), read_course_file(course.root)
     absent = enrolled_students(roster).keys() - present - group_submitters(course, chapter, roster, present).keys()
@@ -153,7 +153,7 @@ def without_work(course: Course, chapter: str) -> list[str]:
 
 
 def attendance(course: Course) -> list[Attendance]:
-    """Return every student of the roster and of ``submitted/``, with the chapters that they or their group handed in, ordered by id."""
+    """Return all students in the roster and in ``submitted/``, with the chapters that they or their group handed in."""
     roster = read_roster(course)
     folders: dict[str, set[str]] = defaultdict(set)
     for path in course.folder("submitted").glob("*/*/"):
@@ -171,21 +171,21 @@ def attendance(course: Course) -> list[Attendance]:
     ]
 
 
-def not_counted(course: Course, chapters: Iterable[str]) -> list[NotCounted]:
-    """Return who does not count in some chapters, ordered by id."""
+def list_not_counted(course: Course, chapters: Iterable[str]) -> list[NotCounted]:
+    """Return the students and submitters who do not count in some chapters, ordered by id."""
     roster, plan, names = read_roster(course), read_course_file(course.root), sorted(chapters)
     return [
         NotCounted(entry.student.id, entry.student.name or entry.student.id, tuple(several), reason, decided)
         for entry in attendance(course)
-        for several, reason, decided in _reasons(entry, names, plan, roster)
+        for several, reason, decided in _uncounted_reasons(entry, names, plan, roster)
         if several
     ]
 
 
-def _reasons(
+def _uncounted_reasons(
     entry: Attendance, chapters: list[str], plan: CourseFile, roster: Mapping[str, Student]
 ) -> Iterator[tuple[list[str], str, bool]]:
-    """Yield the chapters that do not count for somebody, the reason, and whether a person has decided."""
+    """Yield the chapters that do not count for a student, the reason, and whether a person has decided."""
     student, handed_in = entry.student, [chapter for chapter in chapters if chapter in entry.chapters]
     if is_stranger(student.id, roster):
         yield handed_in, "not on the class list", False
@@ -205,18 +205,18 @@ def _reasons(
         yield before, f"joined on {student.joined}, after the deadline", True
 
 
-def add(course: Course, student: str) -> Student:
-    """Put a student on the class list, or take one back who had withdrawn or was ignored."""
-    return _change(course, student, lambda entry: replace(entry, enrolled=True, state=""))
+def add_student(course: Course, student: str) -> Student:
+    """Add a student to the class list, or reinstate one who had withdrawn or was ignored."""
+    return _change_entry(course, student, lambda entry: replace(entry, enrolled=True, state=""))
 
 
-def withdraw(course: Course, student: str) -> Student:
-    """Take a student of the class list out of averages, totals, exports and the list of missing work. Submissions and grades are kept."""
-    return _change(course, _listed(course, student), lambda entry: replace(entry, state="withdrawn"))
+def withdraw_student(course: Course, student: str) -> Student:
+    """Exclude a listed student from averages, totals, exports and the list of missing work, keeping all grades."""
+    return _change_entry(course, _require_listed(course, student), lambda entry: replace(entry, state="withdrawn"))
 
 
-def ignore(course: Course, student: str) -> Student:
-    """Say that a submission is not a student's, such as a test account's.
+def ignore_submitter(course: Course, student: str) -> Student:
+    """Mark a submitter as no student, such as a test account.
 
     Raises:
         CourseError: if it is the submission of a student on the class list.
@@ -225,23 +225,23 @@ def ignore(course: Course, student: str) -> Student:
         raise CourseError(
             f"{student} is on the class list", do=f"To take a student out of the class: --withdraw {student}"
         )
-    return _change(course, student, lambda entry: replace(entry, state="ignored"))
+    return _change_entry(course, student, lambda entry: replace(entry, state="ignored"))
 
 
 def excuse(course: Course, student: str, chapter: str, *, excused: bool = True) -> Student:
-    """Let a chapter not count for a student of the class list, or count again."""
+    """Exclude a chapter from a listed student's grades, or include it again."""
     added = {chapter} if excused else set()
-    return _change(
+    return _change_entry(
         course,
-        _listed(course, student),
+        _require_listed(course, student),
         lambda entry: replace(entry, excused=tuple(sorted({*entry.excused} - {chapter} | added))),
     )
 
 
-def decide(course: Course, student: str, chapter: str, decision: tuple[float, str] | None) -> Student:
-    """Give points to a student's work in a chapter, with the reason; ``None`` takes them back."""
+def record_decision(course: Course, student: str, chapter: str, decision: tuple[float, str] | None) -> Student:
+    """Record points and a reason for a student's chapter without a gradable notebook; ``None`` removes them."""
     new = {} if decision is None else {chapter: decision}
-    return _change(
+    return _change_entry(
         course,
         student,
         lambda entry: replace(
@@ -250,19 +250,19 @@ def decide(course: Course, student: str, chapter: str, decision: tuple[float, st
     )
 
 
-def join(course: Course, student: str, day: date | None) -> Student:
-    """Say on which day a student of the class list joined; ``None`` for the first."""
+def record_joining(course: Course, student: str, day: date | None) -> Student:
+    """Record the day on which a listed student joined; ``None`` means from the beginning."""
     text = day.isoformat() if day else ""
-    return _change(course, _listed(course, student), lambda entry: replace(entry, joined=text))
+    return _change_entry(course, _require_listed(course, student), lambda entry: replace(entry, joined=text))
 
 
-def _listed(course: Course, student: str) -> str:
+def _require_listed(course: Course, student: str) -> str:
     if not read_roster(course).get(student, Student(student)).enrolled:
         raise CourseError(f"{student} is not on the class list", do=f"Put the student there first: --add {student}")
     return student
 
 
-def _change(course: Course, student: str, change: Callable[[Student], Student]) -> Student:
+def _change_entry(course: Course, student: str, change: Callable[[Student], Student]) -> Student:
     roster = read_roster(course)
     entry = change(roster.get(student, Student(student)))
     write_roster(course, {**roster, student: entry})

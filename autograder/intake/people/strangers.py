@@ -1,4 +1,4 @@
-"""Name the strangers: submissions of ids that are not on the class list, and count nowhere.
+"""Find strangers: submitters whose ids are not on the class list, so that their submissions count nowhere.
 
 A stranger is a test account, a student whom the list does not have yet, or a listed student whose name a download spells otherwise. The
 lecturer decides with ``tfcourse students``: ``--same`` gives the work to a listed student, ``--add`` puts the stranger on the list,
@@ -16,7 +16,7 @@ from autograder.course.paths import shell_command
 from autograder.errors import some
 from autograder.intake.name_spellings import listed_spelling
 from autograder.intake.notebook.problem import Problem
-from autograder.intake.people.find_student import called, name_words
+from autograder.intake.people.find_student import display_name, name_words
 from autograder.intake.people.standing import enrolled_students, is_stranger, without_work
 from autograder.intake.roster import Student, read_roster, safe_id
 
@@ -28,7 +28,7 @@ _ALIKE = 0.6
 
 @dataclass(frozen=True)
 class Stranger:
-    """A submission of somebody who is not on the class list."""
+    """A submission of an id that is not on the class list."""
 
     student: str  # the id that the submission has in the course folder
     name: str  # the name in the download; the id if the name is missing
@@ -37,17 +37,17 @@ class Stranger:
     absent: tuple[str, ...] = ()  # the ids of the listed students who handed in nothing for the chapter
 
     def to_dict(self) -> dict[str, str]:
-        """Return this as plain data, ready for JSON."""
+        """Return the stranger as plain data, ready for JSON."""
         return {"student": self.student, "name": self.name, "chapter": self.chapter, "proposed": self.proposed}
 
 
 def strangers(course: Course, chapters: Iterable[str]) -> list[Stranger]:
-    """Return the strangers who handed in something for some chapters, ordered by chapter and id."""
+    """Return the strangers who handed in some chapters, ordered by chapter and id."""
     roster = read_roster(course)
-    return [stranger for chapter in sorted(chapters) for stranger in _of_chapter(course, chapter, roster)]
+    return [stranger for chapter in sorted(chapters) for stranger in _chapter_strangers(course, chapter, roster)]
 
 
-def _of_chapter(course: Course, chapter: str, roster: Mapping[str, Student]) -> list[Stranger]:
+def _chapter_strangers(course: Course, chapter: str, roster: Mapping[str, Student]) -> list[Stranger]:
     submitters = sorted(path.parent.name for path in course.folder("submitted").glob(f"*/{chapter}") if path.is_dir())
     unlisted = [roster.get(student, Student(student)) for student in submitters if is_stranger(student, roster)]
     if not unlisted:
@@ -59,8 +59,8 @@ def _of_chapter(course: Course, chapter: str, roster: Mapping[str, Student]) -> 
 
 
 def propose_pairs(unlisted: Sequence[Student], absent: Sequence[Student]) -> dict[str, str]:
-    """Return, by stranger, the absent student who is likely meant: the two names agree best on both sides."""
-    scores = {(one.id, other.id): _likeness(one, other) for one in unlisted for other in absent}
+    """Return the likely absent student for each stranger: both names must agree best with each other."""
+    scores = {(one.id, other.id): _name_similarity(one, other) for one in unlisted for other in absent}
     pairs: dict[str, str] = {}
     for (stranger, student), score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
         rivals = [value for pair, value in scores.items() if (pair[0] == stranger) != (pair[1] == student)]
@@ -69,8 +69,8 @@ def propose_pairs(unlisted: Sequence[Student], absent: Sequence[Student]) -> dic
     return pairs
 
 
-def _likeness(stranger: Student, student: Student) -> float:
-    """Return how much two names agree, from 0 to 1; words may appear in another order, or run together."""
+def _name_similarity(stranger: Student, student: Student) -> float:
+    """Return the similarity of two names, from 0 to 1; words may be reordered or run together."""
     name = stranger.name or stranger.id
     spelled = listed_spelling(name, [student]) or name
     seen_texts = {"".join(name_words(spelled)), _letters(spelled), _letters(stranger.id)}
@@ -89,16 +89,16 @@ def _letters(text: str) -> str:
 def problems(course: Course, unlisted: Iterable[Stranger]) -> list[Problem]:
     """Return a problem for each stranger, with both names and the command that decides."""
     roster = read_roster(course)
-    return [_problem(course, roster, stranger) for stranger in unlisted]
+    return [_stranger_problem(course, roster, stranger) for stranger in unlisted]
 
 
-def _problem(course: Course, roster: Mapping[str, Student], stranger: Stranger) -> Problem:
+def _stranger_problem(course: Course, roster: Mapping[str, Student], stranger: Stranger) -> Problem:
     one, chapter = roster.get(stranger.student, Student(stranger.student)), stranger.chapter
-    message = f"{called(one)} handed in {chapter} and is not on the class list, so this counts nowhere."
+    message = f"{display_name(one)} handed in {chapter} and is not on the class list, so this counts nowhere."
     same = shell_command(course, "students", "--same", one.id, stranger.proposed or "STUDENT")
     others = f"--add {one.id} puts them on the class list, --ignore {one.id} says that this is no student"
     if stranger.proposed:
-        message += f" {called(roster[stranger.proposed])} is on the list and handed in nothing."
+        message += f" {display_name(roster[stranger.proposed])} is on the list and handed in nothing."
         do = f"If they are one student: {same}. If not, {others}."
     else:
         if stranger.absent:

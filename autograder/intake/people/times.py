@@ -1,4 +1,4 @@
-"""Bring submission times along: from Moodle's grading worksheet, or from a table of student and time.
+"""Import submission times from Moodle's grading worksheet, or from a table of student and time.
 
 A time is written into ``timestamp.txt`` of the submission, as nbgrader keeps it. If the submission is missing, the time waits in
 the journal of the chapter's intake until the next collection brings one; then it is used once.
@@ -47,56 +47,56 @@ _DRAFT = ("draft", "entwurf", "brouillon", "borrador", "bozza", "kladwerk")
 _MONTH_OF = {name: number for number, names in enumerate(_MONTHS, 1) for name in names}
 
 
-def platform_time(text: str, zone: str) -> datetime | None:
-    """Return a time as a platform or a table writes it; None if it is in no form that has one meaning.
+def parse_platform_time(text: str, zone: str) -> datetime | None:
+    """Parse a time as a platform or a table writes it; None if its form is unknown or ambiguous.
 
     Args:
         text: ISO 8601, or as Moodle writes it in English, German, French, Spanish, Italian, Dutch or Polish.
         zone: the time zone of a time without an offset.
     """
-    plain = _plain(text)
+    plain = _normalise_blanks(text)
     try:
         time = datetime.fromisoformat(plain.removesuffix(" UTC") + ("+00:00" if plain.endswith(" UTC") else ""))
     except ValueError:
         match = _MOODLE.fullmatch(plain)
-        written = _of_moodle(match) if match else None
+        written = _time_from_match(match) if match else None
         if written is None:
             return None
         time = written
     return time if time.tzinfo else time.replace(tzinfo=ZoneInfo(zone))
 
 
-def column_times(texts: Mapping[int, str], zone: str, path: Path) -> dict[int, datetime | None]:
-    """Return the times of a column, by line; None for what is no time.
+def parse_column_times(texts: Mapping[int, str], zone: str, path: Path) -> dict[int, datetime | None]:
+    """Parse the times of a column, by line; None for cells that are not times.
 
     Where dates are numbers, such as 13/10/2026 14:05, the whole column tells whether the day or the month comes first.
 
     Raises:
         CourseError: if it does not tell.
     """
-    numbers = {line: match for line, text in texts.items() if (match := _NUMBERS.fullmatch(_plain(text)))}
+    numbers = {line: match for line, text in texts.items() if (match := _NUMBERS.fullmatch(_normalise_blanks(text)))}
     day_first, month_first = (any(int(match[part]) > 12 for match in numbers.values()) for part in ("one", "other"))
     if numbers and day_first == month_first:
         message = f"it cannot be told whether the dates begin with the day or the month, such as {next(iter(numbers.values()))[0]}"
         raise CourseError(message, where=path, do="Write the times like 2026-10-24 18:00. Nothing was changed.")
-    times = {line: platform_time(text, zone) for line, text in texts.items()}
+    times = {line: parse_platform_time(text, zone) for line, text in texts.items()}
     for line, match in numbers.items():
         day, month = (match["one"], match["other"]) if day_first else (match["other"], match["one"])
-        time = _written(match, int(month), int(day))
+        time = _build_time(match, int(month), int(day))
         times[line] = time and time.replace(tzinfo=ZoneInfo(zone))
     return times
 
 
-def _plain(text: str) -> str:
+def _normalise_blanks(text: str) -> str:
     return " ".join(text.replace("\u202f", " ").split())
 
 
-def _of_moodle(match: re.Match[str]) -> datetime | None:
+def _time_from_match(match: re.Match[str]) -> datetime | None:
     month = _MONTH_OF.get(match["month"].casefold())
-    return None if month is None else _written(match, month, int(match["day"]))
+    return None if month is None else _build_time(match, month, int(match["day"]))
 
 
-def _written(match: re.Match[str], month: int, day: int) -> datetime | None:
+def _build_time(match: re.Match[str], month: int, day: int) -> datetime | None:
     hour, half = int(match["hour"]), (match["half"] or "").upper()
     if half and not 1 <= hour <= 12:
         return None
@@ -108,25 +108,25 @@ def _written(match: re.Match[str], month: int, day: int) -> datetime | None:
         return None
 
 
-def extension_in(status: str, zone: str) -> datetime | None:
-    """Return until when Moodle has granted an extension; None if the status in a worksheet has no date.
+def parse_extension(status: str, zone: str) -> datetime | None:
+    """Return the end of an extension that Moodle granted; None if a worksheet's status has no date.
 
-    No other status has one: work that is late or missing has a duration. The date is read in the languages of :func:`platform_time`.
+    No other status has one: work that is late or missing has a duration. The date is read in the languages of :func:`parse_platform_time`.
     """
-    match = _MOODLE.search(_plain(status))
-    time = _of_moodle(match) if match else None
+    match = _MOODLE.search(_normalise_blanks(status))
+    time = _time_from_match(match) if match else None
     return None if time is None else time.replace(tzinfo=ZoneInfo(zone))
 
 
 def is_draft(status: str) -> bool:
-    """Return whether the status in a worksheet is that of a draft, which was not handed in."""
+    """Return whether a worksheet's status is that of a draft, which was not handed in."""
     return status.casefold().startswith(_DRAFT)
 
 
 def apply_times(
     course: Course, chapter: str, times: Mapping[str, datetime] | None = None, *, dry_run: bool = False
 ) -> list[str]:
-    """Write new and waiting submission times of a chapter beside the submissions that have come; return their students.
+    """Write a chapter's new and waiting submission times to existing submissions; return their students.
 
     Args:
         course: the course; the caller holds its lock.

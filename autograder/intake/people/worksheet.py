@@ -1,4 +1,4 @@
-"""Read a list that belongs to one assignment: Moodle's grading worksheet, a table of student and time, or the groups that hand in.
+"""Read a list of one assignment: Moodle's grading worksheet, a table of student and time, or hand-in groups.
 
 The worksheet has a participant's number in the assignment, beside name, ID number and address. So it tells apart two students of one name,
 whose downloads Moodle tells apart by that number alone. It adds students, and never removes any.
@@ -22,9 +22,9 @@ from autograder.intake.identity import identity_of, match
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.class_list import ClassList, WorksheetForm, read_class_list
 from autograder.intake.people.enrol import Enrolment, merge_list, save_roster
-from autograder.intake.people.find_student import called
-from autograder.intake.people.times import apply_times, column_times, extension_in, is_draft
-from autograder.intake.roster import Student, folded_name, merged, read_roster, submitted_folders
+from autograder.intake.people.find_student import display_name
+from autograder.intake.people.times import apply_times, is_draft, parse_column_times, parse_extension
+from autograder.intake.roster import Student, fold_name, merge_collected, read_roster, submitted_folders
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Worksheet:
 
 
 def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool = False) -> Worksheet:
-    """Read a list of one assignment into the roster, and its times beside the submissions.
+    """Merge a list of one assignment into the roster, and write its times to the submissions.
 
     Args:
         course: the course; the caller holds its lock.
@@ -61,14 +61,14 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
             do="Read it without --chapter. Moodle's worksheet: the assignment, Submissions, Actions, Download grading worksheet.",
         )
     _refuse_other_assignment(course, class_list, chapter, path)
-    read = column_times(class_list.times, read_course_file(course.root).time_zone, path)
+    read = parse_column_times(class_list.times, read_course_file(course.root).time_zone, path)
     revealed: Mapping[str, str] = {}
     if class_list.only_times:
         ids: Mapping[int, str]
-        ids, problems = _listed(course, class_list, path.name)
+        ids, problems = _match_times(course, class_list, path.name)
         enrolment = Enrolment(class_list.platform, problems=(*class_list.problems, *problems))
     else:
-        ids, enrolment, revealed = _enrolled(course, class_list, chapter, path, dry_run)
+        ids, enrolment, revealed = _merge_worksheet(course, class_list, chapter, path, dry_run)
     times = {ids[line]: time for line, time in read.items() if time is not None and line in ids}
     unread = [
         Problem(
@@ -86,7 +86,7 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
             _form_path(course, chapter),
             (json.dumps(asdict(class_list.form), indent=1, ensure_ascii=False) + "\n").encode(),
         )
-    extended, undated = _extensions(course, class_list, ids, chapter)
+    extended, undated = _granted_extensions(course, class_list, ids, chapter)
     if not dry_run:
         for student, until in extended.items():
             set_extension(course.root, student, chapter, until)
@@ -96,7 +96,7 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
 
 
 def _refuse_other_assignment(course: Course, class_list: ClassList, chapter: str, path: Path) -> None:
-    """Refuse a worksheet that has none of the numbers that an earlier one gave this chapter."""
+    """Refuse a worksheet without any of the chapter's participant numbers from an earlier worksheet."""
     earlier = {
         student.participants[chapter] for student in read_roster(course).values() if chapter in student.participants
     }
@@ -110,7 +110,7 @@ def _refuse_other_assignment(course: Course, class_list: ClassList, chapter: str
 
 
 def worksheet_form(course: Course, chapter: str) -> WorksheetForm:
-    """Return the form of the worksheet that was read for a chapter; that of Moodle in English if none was.
+    """Return the form of the worksheet that was read for a chapter; by default, Moodle's English form.
 
     Raises:
         CourseError: if it cannot be read.
@@ -129,15 +129,15 @@ def _form_path(course: Course, chapter: str) -> Path:
     return course.root / "worksheets" / f"{chapter}.json"
 
 
-def _extensions(
+def _granted_extensions(
     course: Course, class_list: ClassList, ids: Mapping[int, str], chapter: str
 ) -> tuple[dict[str, datetime], list[Problem]]:
-    """Return the extensions of a worksheet, by student, that end later than the deadline in the course; or problems without a deadline."""
+    """Return a worksheet's extensions beyond the course's deadline, by student; or problems without a deadline."""
     plan = read_course_file(course.root)
     granted = {
         ids[line]: until
         for line, status in class_list.statuses.items()
-        if line in ids and (until := extension_in(status, plan.time_zone)) is not None
+        if line in ids and (until := parse_extension(status, plan.time_zone)) is not None
     }
     if granted and plan.due(chapter) is None:
         message = (
@@ -152,10 +152,10 @@ def _extensions(
     }, []
 
 
-def _enrolled(
+def _merge_worksheet(
     course: Course, class_list: ClassList, chapter: str, path: Path, dry_run: bool
 ) -> tuple[Mapping[int, str], Enrolment, Mapping[str, str]]:
-    """Merge a worksheet into the roster; return the student of each line, what has changed, and whose names are known now."""
+    """Merge a worksheet into the roster; return each line's student, the changes, and the revealed participants."""
     before = read_roster(course)
     numbers = class_list.participants
     members = {
@@ -174,7 +174,7 @@ def _enrolled(
         )
         for line, name in ids.items()
     ]
-    roster = merged({**before, **entries}, in_chapter)
+    roster = merge_collected({**before, **entries}, in_chapter)
     for line, name in ids.items() if numbers else ():
         open_ = {*roster[name].drafts} - {chapter} | ({chapter} if is_draft(class_list.statuses[line]) else set())
         roster[name] = replace(roster[name], drafts=tuple(sorted(open_)))
@@ -183,8 +183,13 @@ def _enrolled(
         save_roster(course, roster)
     same = {name for name in entries if entries[name] == before.get(name)}
     updated = tuple(sorted(entries.keys() - same - {*enrolment.added}))
-    revealed, shared = _shared_numbers(course, chapter, roster, entries)
-    problems = (*enrolment.problems, *shared, *_drafts(course, chapter, entries), *_holders(course, chapter, entries))
+    revealed, shared = _reveal_participants(course, chapter, roster, entries)
+    problems = (
+        *enrolment.problems,
+        *shared,
+        *_draft_problems(course, chapter, entries),
+        *_holder_problems(course, chapter, entries),
+    )
     blind = any(student.blind for student in entries.values())
     absent = [
         name
@@ -195,7 +200,7 @@ def _enrolled(
     moved = {
         name: (team, teams[1][name])
         for name, team in teams[0].items()
-        if team and folded_name(teams[1][name]) != folded_name(team)
+        if team and fold_name(teams[1][name]) != fold_name(team)
     }
     enrolment = replace(
         enrolment, updated=updated, unchanged=tuple(sorted(same)), absent=tuple(sorted(absent)), moved_groups=moved
@@ -203,12 +208,12 @@ def _enrolled(
     return ids, replace(enrolment, problems=problems), revealed
 
 
-def _drafts(course: Course, chapter: str, entries: Mapping[str, Student]) -> list[Problem]:
-    """Name the drafts that were brought in before the worksheet said that they are drafts."""
+def _draft_problems(course: Course, chapter: str, entries: Mapping[str, Student]) -> list[Problem]:
+    """Return problems for drafts that were collected before the worksheet marked them as drafts."""
     return [
         Problem(
             "draft",
-            f"Moodle has the work of {called(student)} as a draft that was not handed in, and it was brought in before.",
+            f"Moodle has the work of {display_name(student)} as a draft that was not handed in, and it was brought in before.",
             f"submitted/{student.id}/{chapter}",
             "Remove the folder, unless it counts as it is.",
         )
@@ -217,32 +222,32 @@ def _drafts(course: Course, chapter: str, entries: Mapping[str, Student]) -> lis
     ]
 
 
-def _holders(course: Course, chapter: str, entries: Mapping[str, Student]) -> list[Problem]:
-    """Name the students under whose ids the work of a team lies that they have left since."""
+def _holder_problems(course: Course, chapter: str, entries: Mapping[str, Student]) -> list[Problem]:
+    """Return problems for students who left the team whose submission is stored under their id."""
     return [
         Problem(
             "team has moved on",
-            f"{called(student)} is in {student.teams[chapter]} now. The work of {team} lies under this id, and is graded for {team}.",
+            f"{display_name(student)} is in {student.teams[chapter]} now. The work of {team} lies under this id, and is graded for {team}.",
             f"submitted/{student.id}/{chapter}",
             "If the list is right about that work, too, remove the folder, and collect the download again.",
         )
         for student in entries.values()
         if chapter in student.teams
         and (team := student.team_in(chapter) or "")
-        and folded_name(team) != folded_name(student.teams[chapter])
+        and fold_name(team) != fold_name(student.teams[chapter])
         and course.folder("submitted", student.id, chapter).is_dir()
     ]
 
 
-def _shared_numbers(
+def _reveal_participants(
     course: Course, chapter: str, roster: Mapping[str, Student], entries: Mapping[str, Student]
 ) -> tuple[dict[str, str], list[Problem]]:
-    """Return the participants of a blind assignment whose names a worksheet has, with the students whom they are.
+    """Return the revealed participants of a blind assignment with their students, and problems.
 
     Also name the submissions that were collected under another id before the worksheet said whose they are.
     """
     owners = {student.participants[chapter]: student for student in entries.values() if chapter in student.participants}
-    teams = {folded_name(student.teams.get(chapter, "")) for student in entries.values()} - {""}
+    teams = {fold_name(student.teams.get(chapter, "")) for student in entries.values()} - {""}
     revealed, problems = {}, []
     for other in roster.values():
         owner = owners.get(other.number_on_moodle(chapter))
@@ -252,17 +257,22 @@ def _shared_numbers(
         if other.blind and not owner.blind and not all(folder.exists() for folder in folders):
             revealed[other.id] = owner.id
             continue
-        message = f"Participant {owner.participants[chapter]} of {chapter} is {called(owner)}, and was collected as {called(other)}."
+        message = (
+            f"Participant {owner.participants[chapter]} of {chapter} is {display_name(owner)}, "
+            f"and was collected as {display_name(other)}."
+        )
         do = f"Give the work to its owner: {shell_command(course, 'students', '--same', other.id, owner.id)}"
-        if folded_name(other.name) in teams:
-            message = f"{called(other)} is a team, and was collected as a student, before the course knew its members."
+        if fold_name(other.name) in teams:
+            message = (
+                f"{display_name(other)} is a team, and was collected as a student, before the course knew its members."
+            )
             do = f"Remove submitted/{other.id}/{chapter}, and collect the download again."
         problems.append(Problem("same number", message, f"submitted/{other.id}/{chapter}", do))
     return revealed, problems
 
 
-def _listed(course: Course, class_list: ClassList, file: str) -> tuple[dict[int, str], list[Problem]]:
-    """Return the student of each line of a table of times, and the lines that name none, or several."""
+def _match_times(course: Course, class_list: ClassList, file: str) -> tuple[dict[int, str], list[Problem]]:
+    """Return the student of each line of a table of times, and problems for unmatched lines."""
     people = {name: Student(name) for name in submitted_folders(course)} | read_roster(course)
     identities = {name: identity_of(student) for name, student in people.items()}
     ids, problems = dict[int, str](), []

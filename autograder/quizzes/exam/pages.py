@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autograder.grading.feedback.page_html import printed_environment
+from autograder.grading.feedback.page_html import printable_environment
 from autograder.quizzes.exam.compose import Exam, practice
 from autograder.quizzes.exam.kinds import KINDS, Item
 from autograder.quizzes.questions.question import LETTERS, numbered_code
@@ -38,7 +38,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 def rendered(name: str, exam: Exam, title: str, **values: object) -> str:
     """Return the page of a template as HTML."""
-    environment = printed_environment("autograder.quizzes.exam", "exam.css")
+    environment = printable_environment("autograder.quizzes.exam", "exam.css")
     environment.filters |= {"numbered": _numbered, "uses": names_sentence}
     shared = {"exam": exam, "title": title, "letters": LETTERS, "kinds": KINDS}
     html: str = environment.get_template(f"{name}.html").render(**shared, **values)

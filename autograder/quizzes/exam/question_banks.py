@@ -10,7 +10,7 @@ import io
 import zipfile
 from xml.etree import ElementTree as ET
 
-from autograder.grading.feedback.markup import in_code
+from autograder.grading.feedback.markup import sentence_html
 from autograder.quizzes.exam.compose import Exam
 from autograder.quizzes.exam.kinds import KINDS, Item
 from autograder.quizzes.exam.pages import names_sentence
@@ -39,9 +39,9 @@ def question_html(item: Item) -> str:
     """Return what stands above the options as HTML: task, code and question."""
     uses = names_sentence(item)
     parts = [
-        f"<p><code>{item.exercise}</code>: {in_code(item.task)} The code has exactly one mistake. {in_code(uses)}</p>",
+        f"<p><code>{item.exercise}</code>: {sentence_html(item.task)} The code has exactly one mistake. {sentence_html(uses)}</p>",
         f"<pre>{html.escape(numbered_code(item.code))}</pre>",
-        f"<p>{in_code(item.question)}</p>",
+        f"<p>{sentence_html(item.question)}</p>",
     ]
     return "".join(parts)
 
@@ -50,13 +50,13 @@ def _add_to_bank(quiz: ET.Element, name: str, item: Item) -> None:
     question = ET.SubElement(quiz, "question", type="multichoice")
     ET.SubElement(ET.SubElement(question, "name"), "text").text = name
     _html(question, "questiontext", question_html(item))
-    _html(question, "generalfeedback", f"<p>{html.escape(item.explanation)}</p><p>{in_code(item.proof)}</p>")
+    _html(question, "generalfeedback", f"<p>{html.escape(item.explanation)}</p><p>{sentence_html(item.proof)}</p>")
     settings = {"defaultgrade": "1", "single": "true", "shuffleanswers": "false", "answernumbering": "ABCD"}
     for tag, text in settings.items():
         ET.SubElement(question, tag).text = text
     for index, (option, refuted) in enumerate(zip(item.options, item.refuted, strict=True)):
-        answer = _html(question, "answer", str(in_code(option)), fraction="100" if index == item.key else "0")
-        _html(answer, "feedback", str(in_code(refuted)))
+        answer = _html(question, "answer", str(sentence_html(option)), fraction="100" if index == item.key else "0")
+        _html(answer, "feedback", str(sentence_html(refuted)))
 
 
 def _html(parent: ET.Element, tag: str, text: str, **attributes: str) -> ET.Element:
@@ -114,7 +114,7 @@ def _add_to_quiz(section: ET.Element, identifier: str, title: str, item: Item) -
     response = ET.SubElement(presentation, "response_lid", ident="response1", rcardinality="Single")
     choices = ET.SubElement(response, "render_choice")
     for letter, option in zip(LETTERS, item.options, strict=True):
-        _text(ET.SubElement(choices, "response_label", ident=letter), str(in_code(option)))
+        _text(ET.SubElement(choices, "response_label", ident=letter), str(sentence_html(option)))
     _add_key(element, item.letter)
 
 

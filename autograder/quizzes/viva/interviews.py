@@ -26,8 +26,8 @@ from autograder.errors import CourseError
 from autograder.grading.record.results import GradeResult, read_results
 from autograder.grading.record.viva_journal import VivaJournal
 from autograder.grading.run import MakeExecutor, executions
-from autograder.grading.submissions import files_of
-from autograder.intake.downloads.archive import printable
+from autograder.grading.submissions import companions_of
+from autograder.intake.downloads.archive import escape_unprintable
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.test_cells import is_locked, is_test
 from autograder.intake.roster import read_roster
@@ -172,7 +172,7 @@ class _Task:
     problem: str  # why there are no definitions to ask about
 
     def interview(self, problem: str = "", parts: Sequence[Part] = ()) -> Interview:
-        return Interview(self.student, self.name, tuple(parts), printable(problem), self.made_from, self.count)
+        return Interview(self.student, self.name, tuple(parts), escape_unprintable(problem), self.made_from, self.count)
 
 
 def _task(
@@ -225,7 +225,7 @@ def _with_questions(notebook: NotebookNode, sources: Mapping[str, str], mark: st
 def _submissions(course: Course, tasks: Iterable[_Task]) -> Iterator[Submission]:
     for task in tasks:
         path = submitted_notebook(course, task.chapter, task.student)
-        files = files_of(course, task.chapter, path).files if path.parent.is_dir() else {}
+        files = companions_of(course, task.chapter, path).files if path.parent.is_dir() else {}
         yield Submission(task.student, task.chapter, task.notebook, files)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.atomic_files import write_all_or_none
-from autograder.grading.feedback.page_html import printed_environment
+from autograder.grading.feedback.page_html import printable_environment
 from autograder.quizzes.questions.question import LETTERS, numbered_code
 from autograder.quizzes.viva.interviews import Interview
 from autograder.quizzes.viva.told_facts import Part
@@ -26,7 +26,7 @@ def write_pages(interviews: Sequence[Interview], folder: Path, *, title: str) ->
 
 def page(name: str, interviews: Sequence[Interview], title: str) -> str:
     """Return one of the two pages, ``"questions"`` or ``"keys"``, as HTML."""
-    environment = printed_environment("autograder.quizzes.viva", "viva.css")
+    environment = printable_environment("autograder.quizzes.viva", "viva.css")
     environment.filters["code"] = _code
     html: str = environment.get_template(f"{name}.html").render(interviews=interviews, title=title, letters=LETTERS)
     return html

@@ -1,1 +1,1 @@
-"""Build the front page's parts: its figures, the cards of the chapters, live verdicts, and facts that the course's files state."""
+"""Build the front page's parts: figures, chapter cards, live verdicts, and facts from the course's files."""

@@ -1,4 +1,4 @@
-"""The directive ``{attempts}``: wrong solutions of an exercise, each with the current check's verdict.
+"""Implement the directive ``{attempts}``: wrong solutions of an exercise, each with the current check's verdict.
 
 Each attempt is a title after ``===`` and the code below it. The check runs when the page is built, so a verdict is never outdated. The
 script ``attempt-explorer.js`` shows one attempt at a time; without it all attempts are listed.
@@ -25,7 +25,7 @@ _TITLE = re.compile(r"^=== (.+)\n", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Attempt:
-    """A solution to check."""
+    """A wrong solution of an exercise, to be checked."""
 
     title: str  # what is wrong with it, in a few words
     code: str  # the function, which has the exercise's name
@@ -56,7 +56,7 @@ class Attempts(Directive):  # type: ignore[misc] # docutils has no types
 
 
 def read_attempts(text: str) -> list[Attempt]:
-    """Return the attempts of a directive's content.
+    """Parse the attempts of a directive's content.
 
     Raises:
         CourseError: if there are fewer than two, or code before the first title.
@@ -68,7 +68,7 @@ def read_attempts(text: str) -> list[Attempt]:
 
 
 def verdict_of(attempt: Attempt, exercise: str) -> Verdict:
-    """Return the verdict of the check that students run.
+    """Check an attempt as students do, and return the verdict.
 
     Raises:
         CourseError: if the code does not define the exercise.
@@ -85,29 +85,29 @@ def verdict_of(attempt: Attempt, exercise: str) -> Verdict:
 
 
 def attempts_html(pairs: list[tuple[Attempt, Verdict]], caption: str, link: Callable[[str], str]) -> str:
-    """Return the figure: a list of the attempts with their verdicts."""
-    parts = "".join(_attempt(attempt, verdict, link) for attempt, verdict in pairs)
+    """Return the figure as HTML: a list of the attempts with their verdicts."""
+    parts = "".join(_attempt_html(attempt, verdict, link) for attempt, verdict in pairs)
     return (
         f'<attempt-explorer class="explorer"><figure class="tfc-attempts" role="group" aria-label="{escape(caption)}">{parts}'
         f"<figcaption>{escape(caption)}</figcaption></figure></attempt-explorer>"
     )
 
 
-def _attempt(attempt: Attempt, verdict: Verdict, link: Callable[[str], str]) -> str:
-    rows = "".join(_row(finding) for finding in verdict.findings)
+def _attempt_html(attempt: Attempt, verdict: Verdict, link: Callable[[str], str]) -> str:
+    rows = "".join(_row_html(finding) for finding in verdict.findings)
     reduced = [finding for finding in verdict.findings if finding.is_reduced]
     paid = f'<p class="tfc-attempt-paid"><small>{paid_text(reduced)}</small></p>' if reduced else ""
-    diagnoses = "".join(_diagnosis(diagnosis, verdict, link) for diagnosis in verdict.diagnoses)
+    diagnoses = "".join(_diagnosis_html(diagnosis, verdict, link) for diagnosis in verdict.diagnoses)
     return (
         f'<section class="tfc-attempt" aria-label="{escape(attempt.title)}"><p class="tfc-attempt-title">{escape(attempt.title)}</p>'
-        f'<div class="tfc-attempt-code">{_highlighted(attempt.code)}</div>'
+        f'<div class="tfc-attempt-code">{_highlight(attempt.code)}</div>'
         f'<div class="tfc-attempt-verdict"><p class="tfc-attempt-score"><code>check({escape(verdict.exercise)})</code> '
         f"<strong>{verdict.score:g} of {verdict.max_score:g} points</strong></p>"
         f'{diagnoses}<ul class="tfc-attempt-rows">{rows}</ul>{paid}</div></section>'
     )
 
 
-def _diagnosis(diagnosis: Diagnosis, verdict: Verdict, link: Callable[[str], str]) -> str:
+def _diagnosis_html(diagnosis: Diagnosis, verdict: Verdict, link: Callable[[str], str]) -> str:
     address = f"{link(f'chapters/{verdict.chapter}/lesson')}#{diagnosis.read}"
     return (
         f'<p class="tfc-attempt-diagnosis"><strong>This looks like:</strong> {escape(diagnosis.explanation)} '
@@ -115,7 +115,7 @@ def _diagnosis(diagnosis: Diagnosis, verdict: Verdict, link: Callable[[str], str
     )
 
 
-def _row(finding: Finding) -> str:
+def _row_html(finding: Finding) -> str:
     state = finding.state.replace(" ", "-")
     observed = f"<small>{escape(finding.message)}</small>" if finding.mark == "✗" else ""
     points = f"({finding.points:.3g})" if finding.is_reduced else f"{finding.earned:.3g}/{finding.points:.3g}"
@@ -125,7 +125,7 @@ def _row(finding: Finding) -> str:
     )
 
 
-def _highlighted(code: str) -> str:
+def _highlight(code: str) -> str:
     from sphinx.highlighting import PygmentsBridge
 
     return str(PygmentsBridge("html").highlight_block(code, "python"))

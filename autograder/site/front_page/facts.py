@@ -1,4 +1,4 @@
-"""Read facts about the course where they stand: counts from the exercises, names and licences from the project's files.
+"""Read facts about the course from its files: counts from the exercises, names and licences from the project.
 
 Pages use them through two roles and a directive: ``{count}`exercises```, ``{fact}`version``` and ``{course-facts}``. So no page states a
 number or a name that can fall behind.
@@ -53,12 +53,12 @@ class Facts:
 
     @property
     def clone(self) -> str:
-        """The line that brings the course onto a machine and goes into its folder."""
+        """The shell command that clones the course and enters its folder."""
         return f"git clone {self.source} tfcourse && cd tfcourse" if self.source else "cd tfcourse"
 
     @property
     def bibtex(self) -> str:
-        """The entry for a bibliography."""
+        """The BibTeX entry of the course."""
         lines = [f"title = {{{self.title}}}", f"author = {{{{{self.author}}}}}", f"year = {{{self.year}}}"]
         lines += [f"version = {{{self.version}}}"] + ([f"url = {{{self.source}}}"] if self.source else [])
         return "@software{tfcourse,\n" + "".join(f"  {line},\n" for line in lines) + "}"
@@ -81,7 +81,7 @@ def read_facts(root: Path) -> Facts:
 
 @dataclass(frozen=True)
 class ChapterSize:
-    """How much there is in a chapter."""
+    """The size of a chapter: exercises and minutes."""
 
     exercises: int  # how many exercises it has
     reading: int  # minutes of reading
@@ -89,13 +89,13 @@ class ChapterSize:
 
 
 def chapter_size(chapter: Chapter) -> ChapterSize:
-    """Return how much there is in a chapter."""
+    """Return the number of exercises of a chapter and the minutes to read and solve."""
     reading = reading_minutes(chapter.lesson.read_text(encoding="utf-8"))
     return ChapterSize(len(chapter.exercises()), reading, sum(effort.minutes for effort in efforts(chapter)))
 
 
 def hours(minutes: int) -> int:
-    """Return minutes as whole hours, one at least."""
+    """Round minutes to whole hours, at least one."""
     return max(1, round(minutes / 60))
 
 
@@ -116,7 +116,7 @@ def _counts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def _speed(root: Path) -> tuple[float, float]:
-    """Return the seconds that one more submission takes two workers, and how often stock nbgrader would fit that time."""
+    """Return the seconds per further submission with two workers, and the ratio of stock nbgrader's time to it."""
     data = json.loads((root / "benchmarks" / "results" / "grading.json").read_text(encoding="utf-8"))
     steady = {row[0]: row[data["columns"].index("steady: wall s each")] for row in data["rows"]}
     seconds = steady["tfcourse autograde --jobs 2"]
@@ -124,7 +124,7 @@ def _speed(root: Path) -> tuple[float, float]:
 
 
 def count(root: Path, name: str, names: Collection[str] = ()) -> str:
-    """Return a count of the site, such as ``chapters``, ``exercises`` or ``mistakes``.
+    """Return a count about the site's chapters as text, such as ``chapters``, ``exercises`` or ``mistakes``.
 
     Args:
         names: the chapters of the site; empty for all chapters of the course.
@@ -132,7 +132,7 @@ def count(root: Path, name: str, names: Collection[str] = ()) -> str:
     Raises:
         CourseError: if the count is unknown.
     """
-    return _one_of(_counts(root, tuple(names)), name, "count")
+    return _require_value(_counts(root, tuple(names)), name, "count")
 
 
 def fact(root: Path, name: str) -> str:
@@ -141,17 +141,17 @@ def fact(root: Path, name: str) -> str:
     Raises:
         CourseError: if there is no such fact.
     """
-    return _one_of(vars(read_facts(root)), name, "fact")
+    return _require_value(vars(read_facts(root)), name, "fact")
 
 
-def _one_of(values: dict[str, str], name: str, kind: str) -> str:
+def _require_value(values: dict[str, str], name: str, kind: str) -> str:
     if name not in values:
         raise CourseError(f"there is no {kind} {name!r}", do=f"Use one of: {', '.join(values)}.")
     return values[name]
 
 
 def role(value: Callable[[Path, str, Collection[str]], str]) -> Any:
-    """Return a role that writes a value as plain text."""
+    """Return a role function that writes a value as plain text."""
 
     def write(name: str, rawtext: str, text: str, lineno: int, inliner: Any, *_: Any) -> tuple[list[Any], list[Any]]:
         env = inliner.document.settings.env
@@ -164,7 +164,7 @@ def role(value: Callable[[Path, str, Collection[str]], str]) -> Any:
 
 
 class CourseFacts(Directive):  # type: ignore[misc] # docutils has no types
-    """The directive ``{course-facts}``: author, version, licences, source, and how to cite the course."""
+    """The directive ``{course-facts}``: author, version, licences, source, and citation."""
 
     def run(self) -> list[nodes.Node]:
         """Return the facts as raw HTML."""
@@ -176,19 +176,19 @@ class CourseFacts(Directive):  # type: ignore[misc] # docutils has no types
 
 
 class CloneCommands(Directive):  # type: ignore[misc] # docutils has no types
-    """The directive ``{clone}``: its lines as a shell's, behind the line that clones the repository."""
+    """The directive ``{clone}``: a shell block with its lines after the command that clones the repository."""
 
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """Return the block of code."""
+        """Return the shell block as a node."""
         facts = read_facts(Path(self.state.document.settings.env.srcdir))
         text = "\n".join([facts.clone, *self.content])
         return [nodes.literal_block(text, text, language="shell")]
 
 
 def facts_html(facts: Facts) -> str:
-    """Return the facts as a list of definitions, with the citation folded."""
+    """Return the facts as an HTML definition list, with the citation folded."""
     source = f'<a href="{escape(facts.source)}">{escape(re.sub("^https://", "", facts.source))}</a>'
     entries = {
         "Author": escape(facts.author),
@@ -202,7 +202,7 @@ def facts_html(facts: Facts) -> str:
 
 
 def reading_minutes(text: str) -> int:
-    """Return the minutes that a lesson's text takes to read: its words, and the lines of code that are not folded."""
+    """Return the minutes to read a lesson, from its words and its visible lines of code."""
     word_count = len(_FENCE.sub("", text).split())
     lines = 0
     for cell in _CELL.findall(text):
@@ -212,18 +212,18 @@ def reading_minutes(text: str) -> int:
 
 
 class WrittenText(Directive):  # type: ignore[misc] # docutils has no types
-    """The directive ``{written-text}``: how the recorded model was trained, the command, and its text."""
+    """The directive ``{written-text}``: the recorded model's training, the command, and its generated text."""
 
     def run(self) -> list[nodes.Node]:
-        """Return a paragraph and two blocks."""
+        """Return a paragraph and two blocks as nodes."""
         env = self.state.document.settings.env
         path = Path(env.srcdir) / RECORD
         env.note_dependency(str(path))
-        return written(json.loads(path.read_text(encoding="utf-8")))
+        return record_nodes(json.loads(path.read_text(encoding="utf-8")))
 
 
-def written(record: dict[str, Any]) -> list[nodes.Node]:
-    """Return a record as nodes.
+def record_nodes(record: dict[str, Any]) -> list[nodes.Node]:
+    """Convert a training record to nodes.
 
     Args:
         record: what ``experiments/llama_writes.py`` wrote: commands, sizes, losses in nats per token, and the text.

@@ -1,4 +1,4 @@
-"""The directive ``{hero}``: the attention weights of a trained layer's heads as arcs over a sentence.
+"""Implement the directive ``{hero}``: the attention weights of a trained layer's heads as arcs over a sentence.
 
 The weights come from a head explorer in a lesson, so they belong to the model that the lesson has trained. All states, one per head and
 word, are drawn here; ``hero-explorer.js`` shows the state that the reader selects. Without it the first of them is shown.
@@ -25,11 +25,11 @@ _DATA = re.compile(r"<head-explorer\b[^>]*><script[^>]*>(.*?)</script>", re.DOTA
 
 
 class hero(nodes.General, nodes.Element):  # type: ignore[misc] # noqa: N801 - docutils names nodes so
-    """Stands where the figure comes when the lesson's outputs are there."""
+    """A placeholder node, replaced by the figure when the lesson's outputs are available."""
 
 
 class Hero(Directive):  # type: ignore[misc] # docutils has no types
-    """The directive ``{hero}``.
+    """The directive ``{hero}``, with arcs for the heads of a lesson's trained layer.
 
     Its argument is the lesson's document; ``caption`` begins the caption of the lesson's figure, ``head`` and ``word`` say which
     head, counted from 1, and which word show first. Its content is the caption on this page.
@@ -44,7 +44,7 @@ class Hero(Directive):  # type: ignore[misc] # docutils has no types
     }
 
     def run(self) -> list[nodes.Node]:
-        """Return a node that stands for the figure, with its caption inside."""
+        """Return a placeholder node with the caption inside."""
         env = self.state.document.settings.env
         env.note_dependency(str(Path(env.srcdir) / f"{self.arguments[0]}.md"))
         node = hero(lesson=self.arguments[0], **self.options)
@@ -54,14 +54,14 @@ class Hero(Directive):  # type: ignore[misc] # docutils has no types
 
 @dataclass(frozen=True)
 class Heads:
-    """What a layer's heads do on a sentence."""
+    """The attention weights of a layer's heads on a sentence."""
 
     tokens: list[str]  # the sentence
     weights: list[list[list[float]]]  # attention weights by head, query and key
 
 
-def heads_of(markup: str, caption: str) -> Heads | None:
-    """Return the heads that an explorer shows whose caption begins so, or None if it is another figure."""
+def parse_heads(markup: str, caption: str) -> Heads | None:
+    """Return the heads of an explorer whose caption begins with ``caption``; None for any other figure."""
     match = _DATA.search(markup)
     if match is None:
         return None
@@ -73,13 +73,13 @@ def heads_of(markup: str, caption: str) -> Heads | None:
 
 
 def resolve_hero(document: nodes.document, lesson: nodes.document) -> None:
-    """Put the figures where their nodes stand.
+    """Replace the placeholder nodes by their figures.
 
     Raises:
         CourseError: if the lesson has no such figure.
     """
     for node in list(document.findall(hero)):
-        outputs = (heads_of(raw.astext(), node["caption"]) for raw in lesson.findall(nodes.raw))
+        outputs = (parse_heads(raw.astext(), node["caption"]) for raw in lesson.findall(nodes.raw))
         heads = next((heads for heads in outputs if heads), None)
         if heads is None:
             raise CourseError(
@@ -96,13 +96,13 @@ def resolve_hero(document: nodes.document, lesson: nodes.document) -> None:
 
 
 def hero_svg(heads: Heads, start: tuple[int, int]) -> str:
-    """Return the sentence with a group of arcs for each head and word, of which one, ``start``, shows."""
+    """Return an SVG of the sentence with a group of arcs for each head and word; only ``start`` is shown."""
     widths = [text_width(token, _SIZE, bold=True) + 22 for token in heads.tokens]
     lefts = [6 + sum(widths[:i]) + 8 * i for i in range(len(widths))]
     middles = [x + width / 2 for x, width in zip(lefts, widths, strict=True)]
     total = lefts[-1] + widths[-1] + 6
     states = "".join(
-        _state(heads, head, query, middles, shown=(head, query) == start)
+        _state_svg(heads, head, query, middles, shown=(head, query) == start)
         for head in range(len(heads.weights))
         for query in range(len(heads.tokens))
     )
@@ -116,12 +116,12 @@ def hero_svg(heads: Heads, start: tuple[int, int]) -> str:
     head, query = start
     return (
         f'<svg class="tfc-hero" viewBox="0 0 {total:.0f} {_FLOOR + 68:.0f}" role="img" data-head="{head}" data-word="{query}" '
-        f'data-heads="{len(heads.weights)}" aria-label="The sentence: {sentence}. {escape(_spoken(heads, head, query))}">'
+        f'data-heads="{len(heads.weights)}" aria-label="The sentence: {sentence}. {escape(_describe_state(heads, head, query))}">'
         f"{states}{chips}</svg>"
     )
 
 
-def _state(heads: Heads, head: int, query: int, middles: list[float], *, shown: bool) -> str:
+def _state_svg(heads: Heads, head: int, query: int, middles: list[float], *, shown: bool) -> str:
     weights = heads.weights[head][query]
     arcs, numbers = [], []
     # Thin arcs first, so that the thick one is drawn over them.
@@ -137,13 +137,13 @@ def _state(heads: Heads, head: int, query: int, middles: list[float], *, shown: 
         numbers.append(f'<text class="tfc-weight" x="{middle:.0f}" y="{_FLOOR + 60:.0f}">{weight:.2f}</text>')
     hidden = "" if shown else ' style="display:none"'
     return (
-        f'<g data-state="{head}-{query}" data-said="{escape(_spoken(heads, head, query))}"{hidden}>'
+        f'<g data-state="{head}-{query}" data-said="{escape(_describe_state(heads, head, query))}"{hidden}>'
         f'<g class="tfc-arcs">{"".join(arcs)}</g>{"".join(numbers)}</g>'
     )
 
 
-def _spoken(heads: Heads, head: int, query: int) -> str:
-    """Return what a state shows, in a sentence: the two words that receive the most."""
+def _describe_state(heads: Heads, head: int, query: int) -> str:
+    """Describe a state in a sentence: the two words with the largest weights."""
     weights, tokens = heads.weights[head][query], heads.tokens
     most = sorted(range(query + 1), key=lambda key: -weights[key])[:2]
     shares = " and ".join(f"{100 * weights[key]:.0f} % to “{tokens[key]}”" for key in most)

@@ -1,4 +1,4 @@
-"""Register the front page's directives and roles with Sphinx, among them the ways in: ``{actions}`` and ``{first-lesson}``."""
+"""Register the front page's directives and roles with Sphinx, and define ``{actions}`` and ``{first-lesson}``."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class Actions(Directive):  # type: ignore[misc] # docutils has no types
-    """The directive ``{actions}``: two buttons, one to the first lesson and one to what lecturers read."""
+    """The directive ``{actions}``: buttons to the first lesson and to the section for lecturers."""
 
     def run(self) -> list[nodes.Node]:
         """Return the buttons as raw HTML."""
         env = self.state.document.settings.env
-        lesson = f"{'../' * str(env.docname).count('/')}{_first(env)}.html"
+        lesson = f"{'../' * str(env.docname).count('/')}{_first_lesson_name(env)}.html"
         markup = (
             f'<ul class="tfc-actions"><li><a href="{lesson}">Start reading</a></li>'
             '<li><a href="#for-lecturers">Teach with it</a></li></ul>'
@@ -36,9 +36,9 @@ class Actions(Directive):  # type: ignore[misc] # docutils has no types
 
 
 def first_lesson(name: str, rawtext: str, text: str, lineno: int, inliner: Any, *_: Any) -> tuple[list[Any], list[Any]]:
-    """Return a reference to the first lesson of the site; the role's text is what it says."""
+    """Return a reference to the site's first lesson, with the role's text as its text."""
     env = inliner.document.settings.env
-    target = f"/{_first(env)}"
+    target = f"/{_first_lesson_name(env)}"
     reference = pending_xref(
         rawtext,
         nodes.inline(rawtext, text, classes=["doc"]),
@@ -52,12 +52,12 @@ def first_lesson(name: str, rawtext: str, text: str, lineno: int, inliner: Any, 
     return [reference], []
 
 
-def _first(env: Any) -> str:
+def _first_lesson_name(env: Any) -> str:
     return f"chapters/{site_chapters(Path(env.srcdir), env.config.tfcourse_chapters)[0].name}/lesson"
 
 
 def register(app: Sphinx) -> None:
-    """Add what the front page's text uses."""
+    """Register the front page's roles, directives and nodes."""
     app.add_role("count", role(count))
     app.add_role("fact", role(lambda root, name, names: fact(root, name)))
     app.add_role("first-lesson", first_lesson)
@@ -73,7 +73,7 @@ def register(app: Sphinx) -> None:
 
 
 def _fill_hero(app: Sphinx, document: nodes.document, docname: str) -> None:
-    """Put in the weights of the lesson, which has been read and executed by now."""
+    """Insert the weights of the lesson, which has been read and executed by now."""
     for node in list(document.findall(hero)):
         if node["lesson"] not in app.env.found_docs and app.config.tfcourse_chapters:
             node.parent.remove(node)

@@ -1,1 +1,1 @@
-"""Add parts to pages of the site: notes on exercises, a shorter sidebar, folds on the page of notation."""
+"""Add parts to pages of the site: notes on exercises, a shorter sidebar, folded tables of notation."""

@@ -28,18 +28,18 @@ _NEAR = 80
 
 
 def site_chapters(root: Path, names: Collection[str]) -> list[Chapter]:
-    """Return the chapters of the site that have exercises, in lecture order; all of the course's without names."""
+    """Return the site's chapters with exercises, in lecture order; all of the course's without names."""
     return [chapter for chapter in chapters(root) if not names or chapter.name in names]
 
 
 def closed_chapters(root: Path, names: Collection[str]) -> list[str]:
-    """Return the names of the course's chapters that the site does not have."""
+    """Return the names of the course's chapters that are not on the site."""
     every = {path.parent.name for path in (root / "chapters").glob("*/*.md")}
     return sorted(every - set(names)) if names else []
 
 
 def closed_modules(registry: Mapping[str, Exercise], closed: Collection[str]) -> set[str]:
-    """Return the names of the modules whose exercises all belong to closed chapters."""
+    """Return the names of modules whose exercises all belong to closed chapters."""
     chapters_of: dict[str, set[str]] = {}
     for exercise in registry.values():
         chapters_of.setdefault(exercise.reference.__module__, set()).add(exercise.chapter)
@@ -47,7 +47,7 @@ def closed_modules(registry: Mapping[str, Exercise], closed: Collection[str]) ->
 
 
 def closed_documents(root: Path, names: Collection[str]) -> set[str]:
-    """Return the documents that the site does not have: pages of chapters, and of modules that only they use."""
+    """Return the documents that are not on the site: pages of closed chapters, and of modules that only these use."""
     closed = closed_chapters(root, names)
     if not closed:
         return set()
@@ -56,7 +56,7 @@ def closed_documents(root: Path, names: Collection[str]) -> set[str]:
     return pages | {f"book/api/{module.rpartition('.')[2]}" for module in modules}
 
 
-def open_contents(contents: dict[str, Any], closed: Collection[str]) -> dict[str, Any]:
+def remove_closed_documents(contents: dict[str, Any], closed: Collection[str]) -> dict[str, Any]:
     """Return a table of contents without closed documents."""
 
     def pruned(value: Any) -> Any:
@@ -69,7 +69,7 @@ def open_contents(contents: dict[str, Any], closed: Collection[str]) -> dict[str
 
 
 def register_closed_chapters(app: Sphinx) -> None:
-    """Add the configuration value, and what mends the pages of a site that lacks chapters."""
+    """Register the configuration value, and the handlers that adapt pages to missing chapters."""
     app.add_config_value("tfcourse_chapters", [], "env", [list, tuple])
     app.connect("source-read", _list_only_cited)
     app.connect("missing-reference", _write_as_text)
@@ -81,13 +81,13 @@ def _list_only_cited(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def _write_as_text(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Node) -> nodes.Node | None:
-    """Return the text in the place of a reference into a closed chapter; None for any other reference."""
+    """Return the text that replaces a reference into a closed chapter; None for any other reference."""
     root, closed = Path(app.srcdir), closed_chapters(Path(app.srcdir), app.config.tfcourse_chapters)
     if not closed:
         return None
     target = str(node.get("reftarget", ""))
     if node.get("refdomain") == "py":
-        return content if _is_of_course(target, node) else None
+        return content if _is_course_module(target, node) else None
     if document := _DOCUMENT.fullmatch(absolute_document(target, str(node.get("refdoc", "")))):
         name, title = document[1], "" if document[2] == "lesson" else "the exercises of "
     else:
@@ -97,12 +97,12 @@ def _write_as_text(app: Sphinx, env: BuildEnvironment, node: pending_xref, conte
     if node.get("refexplicit"):
         return nodes.Text(content.astext())
     chapter = f"chapter {name.partition('_')[0]}"
-    heading = _sections(root, name).get(target, "")
+    heading = _section_headings(root, name).get(target, "")
     return nodes.Text(heading if heading and chapter in _text_before(node).casefold() else title + chapter)
 
 
 def absolute_document(target: str, page: str) -> str:
-    """Return a document that a page refers to, from the root of the site: authors may write it relative to the page.
+    """Return the document that a page refers to, relative to the site's root.
 
     Args:
         target: what the page says, such as ``../04_multi_head/lesson`` or ``/chapters/04_multi_head/lesson.md``.
@@ -115,26 +115,26 @@ def absolute_document(target: str, page: str) -> str:
     return candidate if _DOCUMENT.fullmatch(candidate) else relative.lstrip("/")
 
 
-def _is_of_course(target: str, node: pending_xref) -> bool:
+def _is_course_module(target: str, node: pending_xref) -> bool:
     return target.startswith("tfcourse.") or str(node.get("py:module") or "").startswith("tfcourse")
 
 
 def _chapter_of_label(root: Path, closed: Sequence[str], label: str) -> str:
-    return next((name for name in closed if label in _labels(root, name)), "")
+    return next((name for name in closed if label in _chapter_labels(root, name)), "")
 
 
-def _labels(root: Path, chapter: str) -> set[str]:
+def _chapter_labels(root: Path, chapter: str) -> set[str]:
     texts = (path.read_text(encoding="utf-8") for path in (root / "chapters" / chapter).glob("*.md"))
     return {(match[1] or match[2]).casefold() for text in texts for match in _LABEL.finditer(text)}
 
 
-def _sections(root: Path, chapter: str) -> dict[str, str]:
+def _section_headings(root: Path, chapter: str) -> dict[str, str]:
     text = (root / "chapters" / chapter / "lesson.md").read_text(encoding="utf-8")
     return {label: re.sub(r"[$`]", "", heading) for label, heading in _SECTION.findall(text)}
 
 
 def _text_before(node: nodes.Element) -> str:
-    """Return the end of the text of the paragraph before a node."""
+    """Return the end of the text that precedes a node in its paragraph."""
     return "".join(reversed(list(_texts_before(node))))[-_NEAR:]
 
 
@@ -145,8 +145,8 @@ def _texts_before(node: nodes.Element) -> Iterator[str]:
         node = node.parent
 
 
-def without_closed_links(page: str, closed: Collection[str]) -> str:
-    """Return a page's HTML in which links to the pages of closed chapters are text."""
+def remove_closed_links(page: str, closed: Collection[str]) -> str:
+    """Replace the links to pages of closed chapters in a page's HTML by their text."""
     if not closed:
         return page
     names = "|".join(map(re.escape, sorted(closed)))

@@ -1,4 +1,4 @@
-"""Add an overview and the time, prerequisites and points of each exercise to an exercise page, and links to the exercises to its lesson.
+"""Add an overview and notes to an exercise page (time, prerequisites, points), and links to exercises to its lesson.
 
 All of it is derived: points from the checks, prerequisites from the calls of the reference, times and difficulty from the prompts, and
 sections from the prompts' quotations.
@@ -18,7 +18,7 @@ from docutils import nodes
 from autograder.checking.exercise import Exercise
 from autograder.course.authoring.chapter import Chapter, chapters
 from autograder.course.authoring.numbering import Effort, efforts
-from autograder.course.authoring.overview import uses
+from autograder.course.authoring.overview import required_exercises
 from autograder.site.course_map import heading_anchor
 
 _SECTIONS = re.compile(r"^\*In the lesson:\* (.+?)\n\n", re.MULTILINE | re.DOTALL)
@@ -27,8 +27,8 @@ _EFFORT = re.compile(r"Difficulty ★+, about \d+ minutes\.")
 
 
 @dataclass(frozen=True)
-class Needed:
-    """An exercise that another one builds on."""
+class Prerequisite:
+    """A prerequisite: an exercise that another one builds on."""
 
     name: str  # the exercise's name
     text: str  # what the link says, its number in the same chapter, its name in another
@@ -37,12 +37,12 @@ class Needed:
 
 @dataclass(frozen=True)
 class Note:
-    """The additions to one exercise."""
+    """The additions to one exercise or question."""
 
     effort: Effort  # its number, title, difficulty and minutes
     points: float
     rows: tuple[tuple[str, float], ...]  # the rows of its check, with points; empty for a question
-    needed: tuple[Needed, ...]  # the exercises that its reference calls, the same chapter first
+    needed: tuple[Prerequisite, ...]  # the exercises that its reference calls, the same chapter first
 
     @property
     def anchor(self) -> str:
@@ -64,26 +64,26 @@ def notes(chapter: Chapter, places: Mapping[str, tuple[Chapter, Effort]], link: 
             continue
         exercise = chapter.registry[effort.name]
         rows = tuple((row.title, row.points) for row in exercise.rows)
-        needed = _needed(exercise, chapter, places, link)
+        needed = _find_prerequisites(exercise, chapter, places, link)
         entries.append(Note(effort, sum(worth for _, worth in rows), rows, needed))
     return entries
 
 
 def efforts_by_name(course: list[Chapter]) -> dict[str, tuple[Chapter, Effort]]:
-    """Return chapter and effort of every exercise and question of the course."""
+    """Return the chapter and effort of every exercise and question of the course, by name."""
     return {effort.name: (chapter, effort) for chapter in course for effort in efforts(chapter)}
 
 
-def _needed(
+def _find_prerequisites(
     exercise: Exercise, chapter: Chapter, places: Mapping[str, tuple[Chapter, Effort]], link: Callable[[str], str]
-) -> tuple[Needed, ...]:
+) -> tuple[Prerequisite, ...]:
     needed = []
-    for name in uses(exercise.name, chapter.registry) & places.keys():
+    for name in required_exercises(exercise.name, chapter.registry) & places.keys():
         where, effort = places[name]
         is_other = where.name != chapter.name
         page = link(f"chapters/{where.name}/exercises") if is_other else ""
         link_text = name if is_other else str(effort.number)
-        entry = Needed(name, link_text, f"{page}#{heading_anchor(effort.heading)}")
+        entry = Prerequisite(name, link_text, f"{page}#{heading_anchor(effort.heading)}")
         needed.append(((is_other, where.name, effort.number), entry))
     return tuple(entry for _, entry in sorted(needed, key=itemgetter(0)))
 
@@ -91,30 +91,30 @@ def _needed(
 def add_notes(document: nodes.document, entries: list[Note]) -> None:
     """Insert the overview before the first exercise, and time, prerequisites and points under each heading."""
     by_anchor = {note.anchor: note for note in entries}
-    sections = [section for section in document.findall(nodes.section) if _note_of(section, by_anchor)]
+    sections = [section for section in document.findall(nodes.section) if _find_note(section, by_anchor)]
     if not sections:
         return
     first = sections[0]
     first.parent.insert(first.parent.index(first), nodes.raw("", overview(entries), format="html"))
     for section in sections:
-        note = _note_of(section, by_anchor)
+        note = _find_note(section, by_anchor)
         for paragraph in list(section.findall(nodes.paragraph)):
             if note and _EFFORT.fullmatch(paragraph.astext()):
                 paragraph.replace_self(nodes.raw("", details(note), format="html"))
                 break
 
 
-def _note_of(section: nodes.section, by_anchor: Mapping[str, Note]) -> Note | None:
+def _find_note(section: nodes.section, by_anchor: Mapping[str, Note]) -> Note | None:
     title = section.next_node(nodes.title)
     return by_anchor.get(heading_anchor(title.astext())) if title is not None else None
 
 
 def overview(entries: list[Note]) -> str:
-    """Return the table of a chapter's exercises: difficulty, minutes, points and needs."""
+    """Return the table of a chapter's exercises as HTML: difficulty, minutes, points and prerequisites."""
     rows = "".join(
-        f'<tr><th scope="row"><a href="#{note.anchor}">{note.effort.number} · {_code(note.effort.title)}</a></th>'
-        f"<td>{_stars(note.effort.difficulty)}</td><td>{note.effort.minutes} min</td><td>{note.points:g}</td>"
-        f"<td>{', '.join(map(_link, note.needed))}</td></tr>"
+        f'<tr><th scope="row"><a href="#{note.anchor}">{note.effort.number} · {_title_html(note.effort.title)}</a></th>'
+        f"<td>{_stars_html(note.effort.difficulty)}</td><td>{note.effort.minutes} min</td><td>{note.points:g}</td>"
+        f"<td>{', '.join(map(_link_html, note.needed))}</td></tr>"
         for note in entries
     )
     minutes = sum(note.effort.minutes for note in entries)
@@ -123,21 +123,21 @@ def overview(entries: list[Note]) -> str:
     return (
         '<div class="tfc-exercises" role="region" aria-label="All exercises" tabindex="0"><table><thead><tr>'
         f'{head}</tr></thead><tbody>{rows}</tbody><tfoot><tr><th scope="row">Together</th><td></td>'
-        f"<td>{_hours(minutes)}</td><td>{points:g}</td><td></td></tr></tfoot></table></div>"
+        f"<td>{_time_text(minutes)}</td><td>{points:g}</td><td></td></tr></tfoot></table></div>"
     )
 
 
-def _hours(minutes: int) -> str:
+def _time_text(minutes: int) -> str:
     return f"{minutes / 60:.0f} h" if minutes >= 90 else f"{minutes} min"
 
 
 def details(note: Note) -> str:
-    """Return the line under an exercise's heading, followed by a collapsed list of the points per row."""
+    """Return the line under an exercise's heading as HTML, with a collapsed list of the points per row."""
     facts = [
-        _stars(note.effort.difficulty),
+        _stars_html(note.effort.difficulty),
         f"about {note.effort.minutes} minutes",
         f"{note.points:g} points",
-        *([_needs(note)] if note.needed else []),
+        *([_prerequisites_html(note)] if note.needed else []),
     ]
     line = "".join(f"<li>{fact}</li>" for fact in facts)
     rows = "".join(f"<li><span>{escape(title)}</span> <b>{worth:g}</b></li>" for title, worth in note.rows)
@@ -145,32 +145,32 @@ def details(note: Note) -> str:
     return f'<div class="tfc-effort"><ul>{line}</ul>{folded}</div>'
 
 
-def _needs(note: Note) -> str:
+def _prerequisites_html(note: Note) -> str:
     same = [needed for needed in note.needed if needed.address.startswith("#")]
     others = [needed for needed in note.needed if not needed.address.startswith("#")]
     parts = []
     if same:
-        parts.append(f"exercise{'s' if len(same) > 1 else ''} {_joined(list(map(_link, same)))}")
+        parts.append(f"exercise{'s' if len(same) > 1 else ''} {_join(list(map(_link_html, same)))}")
     if others:
-        parts.append(_joined([f"<code>{_link(needed)}</code>" for needed in others]))
+        parts.append(_join([f"<code>{_link_html(needed)}</code>" for needed in others]))
     return f"you need {' and '.join(parts)}"
 
 
-def _joined(parts: list[str]) -> str:
+def _join(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _link(needed: Needed) -> str:
+def _link_html(needed: Prerequisite) -> str:
     return f'<a href="{escape(needed.address)}" title="{escape(needed.name)}">{escape(needed.text)}</a>'
 
 
-def _stars(difficulty: int) -> str:
+def _stars_html(difficulty: int) -> str:
     levels = ("easy", "medium", "hard")
     return f'<span role="img" aria-label="{levels[difficulty - 1]}">{"★" * difficulty}{"☆" * (3 - difficulty)}</span>'
 
 
-def _code(title: str) -> str:
-    """Return a heading's Markdown as HTML: its only markup is code."""
+def _title_html(title: str) -> str:
+    """Convert a heading's Markdown to HTML; its only markup is code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(title))
 
 
@@ -188,14 +188,14 @@ def exercises_by_heading(chapter: Chapter) -> dict[str, list[Effort]]:
 
 
 def add_practice(document: nodes.document, practised: Mapping[str, list[Effort]], address: str) -> None:
-    """Put a link to its exercises at the end of each section that they practise, before its subsections."""
+    """Append links to the exercises that practise a lesson's section, before its subsections."""
     for section in list(document.findall(nodes.section)):
         title = section.next_node(nodes.title)
         items = practised.get(" ".join(title.astext().split())) if title is not None else None
         if not items:
             continue
         links = ", ".join(
-            f'<a href="{address}#{heading_anchor(item.heading)}">{item.number} · {_code(item.title)}</a>'
+            f'<a href="{address}#{heading_anchor(item.heading)}">{item.number} · {_title_html(item.title)}</a>'
             for item in items
         )
         at = next((i for i, child in enumerate(section) if isinstance(child, nodes.section)), len(section))
@@ -203,7 +203,7 @@ def add_practice(document: nodes.document, practised: Mapping[str, list[Effort]]
 
 
 def annotate(document: nodes.document, root: Path, chapter: str, kind: str, link: Callable[[str], str]) -> None:
-    """Add the notes to a page of exercises, or the links to exercises to a lesson."""
+    """Add the notes to an exercise page, or the links to exercises to a lesson."""
     course = [item for item in chapters(root) if item.exercises()]
     page = next((item for item in course if item.name == chapter), None)
     if page is None:

@@ -1,4 +1,4 @@
-"""Fold the letters of the chapters on the page of notation: one fold for each chapter instead of one table of many screens."""
+"""Fold the chapters' symbols on the notation page: a fold per chapter instead of one long table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECTION = "chapter-symbols"
 
 
 def fold_letters(document: nodes.document, titles: Mapping[str, str], closed: Collection[str] = ()) -> None:
-    """Split the table in the section of the chapters' letters by its first column, and fold each part.
+    """Split the table in the section of the chapters' symbols by its first column, and fold each part.
 
     Args:
         titles: the chapters' titles by number.
@@ -27,14 +27,14 @@ def fold_letters(document: nodes.document, titles: Mapping[str, str], closed: Co
             folds = [
                 node
                 for number, rows in groups
-                for node in _fold(table, number, list(rows), titles)
+                for node in _fold_part(table, number, list(rows), titles)
                 if number not in closed
             ]
             # Not `replace_self`, which hands the table's classes on to the first raw node, and with them a box around its tag.
             table.parent[table.parent.index(table) : table.parent.index(table) + 1] = folds
 
 
-def _fold(table: nodes.table, number: str, rows: list[nodes.row], titles: Mapping[str, str]) -> list[nodes.Node]:
+def _fold_part(table: nodes.table, number: str, rows: list[nodes.row], titles: Mapping[str, str]) -> list[nodes.Node]:
     part = table.deepcopy()
     group = part.next_node(nodes.tgroup)
     widths = list(group.findall(nodes.colspec))

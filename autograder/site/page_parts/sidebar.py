@@ -1,4 +1,4 @@
-"""Shorten the sidebar: one line for a chapter's two pages, and folds for the details for instructors and the pages of the package.
+"""Shorten the sidebar: one line for a chapter's two pages, and folds for instructors' details and the package.
 
 The table of contents stays flat, because the theme gives nested entries buttons that screen readers cannot name.
 """
@@ -14,24 +14,24 @@ _FOLDS = {"tfcourse.": "Package <code>tfcourse</code>", "Teaching · ": "Teachin
 _DROPPED = "Teaching · "
 
 
-def shortened(navigation: str) -> str:
-    """Return the sidebar's list of pages with fewer lines."""
+def shorten_sidebar(navigation: str) -> str:
+    """Return the sidebar's HTML with each chapter's pages in one entry and some pages folded."""
     return re.sub(
         r"(<ul[^>]*>)(.*?)(</ul>)",
-        lambda match: match[1] + _all_folded(_joined(match[2])) + match[3],
+        lambda match: match[1] + _fold_all(_join_chapter_pages(match[2])) + match[3],
         navigation,
         flags=re.DOTALL,
     )
 
 
-def _all_folded(items: str) -> str:
+def _fold_all(items: str) -> str:
     for prefix, heading in _FOLDS.items():
-        items = _folded(items, prefix, heading)
+        items = _fold_pages(items, prefix, heading)
     return items
 
 
-def _joined(items: str) -> str:
-    """Put the link to a chapter's exercises into the entry of its lesson, which stands before it."""
+def _join_chapter_pages(items: str) -> str:
+    """Move the link to a chapter's exercises into the preceding entry of its lesson."""
     entries: list[str] = []
     for match in _ITEM.finditer(items):
         number = _EXERCISES.match(match["title"].strip())
@@ -48,8 +48,8 @@ def _joined(items: str) -> str:
     return "\n".join(["", *entries, ""])
 
 
-def _folded(items: str, prefix: str, heading: str) -> str:
-    """Fold the pages whose titles begin with a prefix; the fold is open on one of them."""
+def _fold_pages(items: str, prefix: str, heading: str) -> str:
+    """Fold the pages whose titles begin with a prefix; the fold is open on these pages."""
     pages = [match for match in _ITEM.finditer(items) if match["title"].strip().startswith(prefix)]
     if len(pages) < 2:
         return items
@@ -60,11 +60,11 @@ def _folded(items: str, prefix: str, heading: str) -> str:
         f'<ul class="nav bd-sidenav">{entries}</ul></details></li>'
     )
     first, last = pages[0].start(), pages[-1].end()
-    others = _without(items[first:last], pages)
+    others = _remove_items(items[first:last], pages)
     return items[:first] + fold + others + items[last:]
 
 
-def _without(items: str, pages: list[re.Match[str]]) -> str:
+def _remove_items(items: str, pages: list[re.Match[str]]) -> str:
     for match in pages:
         items = items.replace(match[0], "", 1)
     return items.strip()

@@ -17,7 +17,7 @@ from autograder.content_hash import hash_files
 from autograder.course.artifact_cache import code_hash, key_digest
 from autograder.course.authoring import lesson_cache
 from autograder.errors import CourseError
-from autograder.site.build_log import error_tail, warnings_in
+from autograder.site.build_log import error_tail, parse_warnings
 from autograder.site.slides.source import Deck, DeckSources
 
 _CACHE = Path(".cache", "slides")
@@ -130,7 +130,7 @@ def _sphinx(root: Path, cache: Path) -> None:
     if done.returncode != 0:
         # A page that is not read again would not warn again.
         shutil.rmtree(cache / "doctrees", ignore_errors=True)
-        faults = warnings_in(done.stderr, root) or [error_tail(done.stderr or done.stdout)]
+        faults = parse_warnings(done.stderr, root) or [error_tail(done.stderr or done.stdout)]
         raise CourseError(
             "the slides were not made:\n" + "\n".join(f"- {fault}" for fault in faults),
             do="Correct the deck and build again.",

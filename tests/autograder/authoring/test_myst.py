@@ -8,7 +8,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.course.authoring.myst import CodeCell, notebook_of, read_text, with_code_cells, write_notebook
+from autograder.course.authoring.myst import CodeCell, notebook_of, read_text, rewrite_code_cells, write_notebook
 from autograder.errors import CourseError
 
 HERE = Path("exercises.md")
@@ -59,27 +59,27 @@ def test_cells_have_ids_from_their_grade_id_or_their_content() -> None:
 
 
 def test_only_the_cells_that_are_named_are_rewritten() -> None:
-    changed = with_code_cells(TEXT, {1: CodeCell("second = 3\n\nthird = 4", 2.5)}, HERE)
+    changed = rewrite_code_cells(TEXT, {1: CodeCell("second = 3\n\nthird = 4", 2.5)}, HERE)
     assert changed == TEXT.replace("points: 1 #", "points: 2.5 #").replace("second = 2", "second = 3\n\nthird = 4")
-    changed = with_code_cells(TEXT, {0: CodeCell("first = 5")}, HERE)
+    changed = rewrite_code_cells(TEXT, {0: CodeCell("first = 5")}, HERE)
     assert changed == TEXT.replace("first = 1", "first = 5")
 
 
 def test_an_empty_cell_is_filled() -> None:
     text = TEXT.replace("second = 2\n", "")
-    assert with_code_cells(text, {1: CodeCell("second = 2", 1)}, HERE) == TEXT
+    assert rewrite_code_cells(text, {1: CodeCell("second = 2", 1)}, HERE) == TEXT
 
 
 def test_code_that_would_end_its_cell_early_is_refused() -> None:
     with pytest.raises(CourseError, match="code"):
-        with_code_cells(TEXT, {0: CodeCell('def f():\n    """A docstring with a fence.\n\n```\nx\n```\n"""')}, HERE)
+        rewrite_code_cells(TEXT, {0: CodeCell('def f():\n    """A docstring with a fence.\n\n```\nx\n```\n"""')}, HERE)
     # The second cell has five backticks around it, and takes it.
-    with_code_cells(TEXT, {1: CodeCell('s = """\n```\n"""')}, HERE)
+    rewrite_code_cells(TEXT, {1: CodeCell('s = """\n```\n"""')}, HERE)
 
 
 def test_points_that_cannot_be_found_are_asked_for() -> None:
     with pytest.raises(CourseError, match="points"):
-        with_code_cells(TEXT, {0: CodeCell("first = 1", 2)}, HERE)
+        rewrite_code_cells(TEXT, {0: CodeCell("first = 1", 2)}, HERE)
 
 
 @pytest.mark.parametrize(

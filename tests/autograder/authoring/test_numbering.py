@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from autograder.course.authoring.numbering import with_numbered_headings
+from autograder.course.authoring.numbering import renumber_headings
 from autograder.course.authoring.sync import sync
 
 
 def test_headings_are_numbered_in_order_and_nothing_else_changes() -> None:
     text = "# Exercises\n\n## 1 · One\n\n## 0 · New: `f`\n\n```{code-cell} ipython3\n## 7 · a comment\n```\n\n## 2 · Two\n\n## Notes\n"
     expected = text.replace("## 2 · Two", "## 3 · Two").replace("## 0 · New", "## 2 · New")
-    assert with_numbered_headings(text) == expected
-    assert with_numbered_headings(expected) == expected
+    assert renumber_headings(text) == expected
+    assert renumber_headings(expected) == expected
 
 
 @pytest.fixture

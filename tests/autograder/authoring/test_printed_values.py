@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from myst_nb.core.read import read_myst_markdown_notebook
 
-from autograder.course.authoring.printed_values import count_values, fill_in, printed_values, with_values_cell
+from autograder.course.authoring.printed_values import append_values_cell, count_values, fill_in, printed_values
 from autograder.errors import CourseError
 
 LESSON = """---
@@ -28,7 +28,7 @@ VALUES = ["0.25", "-0.75", "-3", "1,234"]
 
 
 def test_expressions_are_evaluated_by_a_hidden_cell_after_the_others() -> None:
-    notebook = read_myst_markdown_notebook(with_values_cell(LESSON, PATH), path=PATH)
+    notebook = read_myst_markdown_notebook(append_values_cell(LESSON, PATH), path=PATH)
     *_, cell = notebook.cells
     assert cell.metadata["tags"] == ["remove-cell"]
     names = {"losses": {"last": 0.25}, "x": [0, 3], "print": (printed := []).append}
@@ -46,12 +46,12 @@ def test_values_take_the_place_of_their_expressions_in_prose_and_formulas_but_no
 
 
 def test_a_lesson_without_expressions_stays_as_it_is() -> None:
-    assert with_values_cell("text\n", PATH) == "text\n"
+    assert append_values_cell("text\n", PATH) == "text\n"
 
 
 @pytest.mark.parametrize("written", ["{{x}}", "{{:.2f}}", "{{x[1:2]}}", "{{x:.2f} and {y:.2f}}"])
 def test_an_expression_without_a_format_is_refused(written: str) -> None:
     with pytest.raises(CourseError) as error:
-        with_values_cell(written, PATH)
+        append_values_cell(written, PATH)
     assert error.value.where == str(PATH)
     assert written in error.value.what

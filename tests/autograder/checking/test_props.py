@@ -15,7 +15,7 @@ from autograder.checking.props import KINDS, Perceptron, build
 from autograder.checking.recorded import _pack, _Store, _unpack
 from autograder.checking.request import Observation, Request
 from autograder.checking.subject import LocalSubject
-from autograder.engine.checker.remote_subject import packed_request
+from autograder.engine.checker.remote_subject import pack_request
 from autograder.engine.transport.observations import observation_from_dict, observation_to_dict
 from autograder.engine.transport.serialization import pack, unpack
 
@@ -68,7 +68,7 @@ def everywhere(candidate: Any, case: Case) -> list[Observation]:
     """Ask a candidate here, on the other side of the wire, and what was recorded."""
     request, store = case.request(), _Store()
     here = LocalSubject(candidate).observe(request)
-    there = LocalSubject(candidate).observe(Request(**unpack(packed_request(request))))
+    there = LocalSubject(candidate).observe(Request(**unpack(pack_request(request))))
     recorded = LocalSubject(candidate).observe(Request(**_unpack(_pack(request, store), store)))
     return [here, observation_from_dict(unpack(pack(observation_to_dict(there)))), recorded]
 

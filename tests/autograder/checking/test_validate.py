@@ -44,9 +44,9 @@ def here(monkeypatch):
     def rehearse(cells, exercises, limits):
         InteractiveShell.clear_instance()
         run = rehearsal._Run(limits, limits.seconds, rehearsal.started)
-        rehearsal_process._do(
+        rehearsal_process._run_job(
             {"cells": cells, "exercises": exercises, "skipped": {}, "limits": vars(limits)},
-            lambda event: run._take(event) if not {"begins", "end"} & event.keys() else None,
+            lambda event: run._record_event(event) if not {"begins", "end"} & event.keys() else None,
         )
         return run.found
 

@@ -18,7 +18,7 @@ SETTINGS = GradingSettings()
 @pytest.fixture
 def good() -> dict[str, Any]:
     """A machine as this one is, with every layer of isolation."""
-    return {**compatibility.described_code(), compatibility.LAYERS: list(LAYERS), compatibility.CUDA: True}
+    return {**compatibility.software_versions(), compatibility.LAYERS: list(LAYERS), compatibility.CUDA: True}
 
 
 def test_a_machine_describes_its_versions_its_checks_and_its_isolation() -> None:

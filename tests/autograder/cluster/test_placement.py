@@ -26,11 +26,11 @@ def given_out(placement: Placement, fresh: Callable[[], Work | None]) -> list[tu
 def test_each_worker_gets_one_to_run_before_any_gets_one_to_wait() -> None:
     placement = Placement()
     assert given_out(placement, works("abc")) == [], "nobody is there"
-    placement.look(["w1", "w2"])
-    placement.look(["w1"])
+    placement.update_workers(["w1", "w2"])
+    placement.update_workers(["w1"])
     assert {address for address, *_ in given_out(placement, works("ab"))} == {"w1"}, "w2 was missed once"
     placement = Placement()
-    placement.look(["w1", "w2"])
+    placement.update_workers(["w1", "w2"])
     out = given_out(placement, works("abcdefg"))
     assert [address for address, *_ in out] == ["w1", "w2", "w1", "w2"]
     assert placement.running == 4
@@ -38,20 +38,20 @@ def test_each_worker_gets_one_to_run_before_any_gets_one_to_wait() -> None:
 
 def test_a_worker_that_leaves_in_peace_is_laid_to_nobody() -> None:
     placement = Placement()
-    placement.look(["w1"])
+    placement.update_workers(["w1"])
     [(_, _, key)] = given_out(placement, works("a"))
-    assert placement.look(["w2"]) == []  # its last words may be on their way
-    assert placement.look(["w2"]) == [key]
-    assert placement.worker_lost(key) is None  # what comes too late counts for nothing
+    assert placement.update_workers(["w2"]) == []  # its last words may be on their way
+    assert placement.update_workers(["w2"]) == [key]
+    assert placement.record_lost_worker(key) is None  # what comes too late counts for nothing
     [(address, _, again)] = given_out(placement, works(""))
     assert address == "w2"
-    work = placement.done(again)
+    work = placement.finish(again)
     assert work is not None
     assert work.losses == 0
 
 
 @given(
-    st.lists(st.sampled_from(["done", "worker_lost", "failed", "again", "leave", "come"]), max_size=80),
+    st.lists(st.sampled_from(["done", "record_lost_worker", "record_failure", "again", "leave", "come"]), max_size=80),
     st.integers(1, 4),
 )
 def test_whatever_happens_every_submission_comes_to_one_end(events: list[str], number: int) -> None:
@@ -59,7 +59,7 @@ def test_whatever_happens_every_submission_comes_to_one_end(events: list[str], n
     fresh = works(names := [f"s{index}" for index in range(12)])
     there = {f"w{index}" for index in range(number)}
     born, ended, keys = number, [], []
-    placement.look(there)
+    placement.update_workers(there)
     for event in [*events, *["come"], *["done"] * 200]:
         keys += [key for _, _, key in given_out(placement, fresh)]
         if event == "come":
@@ -69,11 +69,14 @@ def test_whatever_happens_every_submission_comes_to_one_end(events: list[str], n
             there.remove(min(there))
         elif keys:
             key = keys.pop(0)
-            if event == "done" and (work := placement.done(key)) is not None:
+            if event == "done" and (work := placement.finish(key)) is not None:
                 ended.append(work.digest)
-            if event in ("worker_lost", "failed") and (work := getattr(placement, event)(key)) is not None:
+            if (
+                event in ("record_lost_worker", "record_failure")
+                and (work := getattr(placement, event)(key)) is not None
+            ):
                 ended.append(work.digest)
             if event == "again":
-                placement.again(key)
-        placement.look(there)
+                placement.requeue(key)
+        placement.update_workers(there)
     assert sorted(ended) == sorted(names)

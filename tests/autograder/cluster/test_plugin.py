@@ -13,7 +13,7 @@ import pytest
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
 from autograder.grading.cluster import worker_plugin as plugins
-from autograder.grading.cluster.worker_plugin import GradingPlugin, packed, unpacked
+from autograder.grading.cluster.worker_plugin import GradingPlugin, pack_submission, unpack_execution
 
 MADE: list[Any] = []
 
@@ -85,13 +85,13 @@ def test_an_executor_that_nobody_asks_gives_back_what_it_holds_and_is_made_again
 
 def test_what_a_student_writes_travels_as_plain_text() -> None:
     odd = Submission("Zoë \ud800", "03", "\x00\u2028 cos\nsystem\n(S'true'\ntR.")
-    data = packed(odd)
+    data = pack_submission(odd)
     assert data.isascii()
     assert b"\n" not in data
 
 
 def test_what_is_no_execution_is_refused() -> None:
-    assert unpacked(b'{"student": "a", "notebook": "", "seconds": 1, "layers": ["x"]}').layers == ("x",)
+    assert unpack_execution(b'{"student": "a", "notebook": "", "seconds": 1, "layers": ["x"]}').layers == ("x",)
     for data in (b"[]", b"{}", b'{"layers": []}', b"{", b'{"layers": [], "evil": 1}'):
         with pytest.raises(ValueError, match=r"execution|Expecting"):
-            unpacked(data)
+            unpack_execution(data)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from autograder.course.folder import Course
-from autograder.course.known_names import note_project_chapters
+from autograder.course.known_names import store_project_chapters
 from autograder.errors import CourseError
 from autograder.intake.downloads import archive, store
 from autograder.intake.downloads.collect import collect
@@ -78,7 +78,7 @@ def outcome(
     row: Mapping[str, Any], course: Course, folder: Path, contents: Mapping[str, bytes]
 ) -> tuple[dict[str, list[str]], Collection]:
     """Collect what a row says; return what the table says of the end."""
-    note_project_chapters(course.root, row.get("chapters", ()))
+    store_project_chapters(course.root, row.get("chapters", ()))
     if "class" in row:
         (folder / "class.csv").write_text("\n".join(row["class"]), encoding="utf-8")
         enrol(course, folder / "class.csv")
@@ -245,7 +245,7 @@ def test_a_time_stamp_that_cannot_be_read_is_named_and_keeps_no_notebook_out(
 def test_a_file_that_becomes_a_link_meanwhile_is_not_followed(tmp_path: Path) -> None:
     path = tmp_path / "amara.ipynb"
     path.write_bytes(b"{}")
-    found, _ = archive.entries_of(tmp_path)
+    found, _ = archive.list_entries(tmp_path)
     path.rename(tmp_path / "secret.ipynb")
     path.symlink_to(tmp_path / "secret.ipynb")
     with pytest.raises(archive.RefusedError, match="link"):

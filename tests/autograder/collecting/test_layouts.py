@@ -9,9 +9,15 @@ import pytest
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.intake.downloads.archive import Entry
-from autograder.intake.downloads.download import read_download, with_submitters
-from autograder.intake.downloads.platform_names import assignment_title, kinds_by_share, own_name, read, readings
-from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.downloads.download import read_download, rename_to_submitters
+from autograder.intake.downloads.platform_names import (
+    assignment_title,
+    possible_readings,
+    rank_kinds,
+    resolve_name,
+    strip_platform_prefix,
+)
+from autograder.intake.downloads.student_ids import assign_students
 from autograder.intake.roster import Student, write_roster
 
 CASES = Path(__file__).parents[2] / "corpus" / "cases"
@@ -28,7 +34,7 @@ CLASS = {
 def test_blackboards_download_finds_students_by_their_login_and_their_last_attempt(course: Course) -> None:
     write_roster(course, CLASS)
     download = read_download(course, CHAPTER, CASES / "blackboard.zip")
-    owned, problems = by_student(download.uploads, CLASS, CHAPTER)
+    owned, problems = assign_students(download.uploads, CLASS, CHAPTER)
     assert (sorted(owned), download.unowned, problems) == (["aberg", "blind", "s1003"], [], [])
     first, last = sorted(owned["aberg"], key=lambda upload: upload.order)
     assert (first.submitted, last.submitted) == ("2026-10-23 18:00:00", "2026-10-24 18:00:00")
@@ -44,7 +50,7 @@ def test_the_title_of_an_assignment_on_blackboard_is_what_names_share() -> None:
 def test_a_list_of_submitters_that_is_no_yaml_is_refused() -> None:
     broken = Entry(PurePosixPath("submission_metadata.yml"), None, lambda: b"a: [")
     with pytest.raises(CourseError, match="submitters"):
-        with_submitters([broken], CLASS)
+        rename_to_submitters([broken], CLASS)
 
 
 CHAPTERS = ("03_scaled_dot_product", "10_t5")
@@ -54,8 +60,8 @@ CANVAS = "bergann_41_9001_03_scaled_dot_product.ipynb"
 
 def owners(name: str, beside: str) -> list[tuple[str, str, str]]:
     """Return how a name is read in a download that holds another one besides."""
-    kinds = kinds_by_share([name, beside], CHAPTERS)
-    return [(way.owner, way.user, way.upload) for way in read(name, kinds, CHAPTERS)]
+    kinds = rank_kinds([name, beside], CHAPTERS)
+    return [(way.owner, way.user, way.upload) for way in resolve_name(name, kinds, CHAPTERS)]
 
 
 @pytest.mark.parametrize(
@@ -123,11 +129,14 @@ def test_alone_a_name_of_two_platforms_is_doubtful() -> None:
 
 @pytest.mark.parametrize("digits", ["４２", "٤٢"])
 def test_digits_of_other_scripts_are_no_numbers(digits: str) -> None:
-    assert readings(f"bob_{digits}_9002_x.ipynb") == {}
-    assert readings(f"Bob Lind_{digits}_assignsubmission_file_x.ipynb") == {}
+    assert possible_readings(f"bob_{digits}_9002_x.ipynb") == {}
+    assert possible_readings(f"Bob Lind_{digits}_assignsubmission_file_x.ipynb") == {}
 
 
 def test_own_names_lose_the_outermost_prefix_alone() -> None:
-    assert own_name(MOODLE) == own_name(CANVAS) == "03_scaled_dot_product.ipynb"
-    assert own_name("Eve_9_assignsubmission_file_Bob_4_assignsubmission_file_x") == "Bob_4_assignsubmission_file_x"
-    assert own_name("03_scaled_dot_product.ipynb") == "03_scaled_dot_product.ipynb"
+    assert strip_platform_prefix(MOODLE) == strip_platform_prefix(CANVAS) == "03_scaled_dot_product.ipynb"
+    assert (
+        strip_platform_prefix("Eve_9_assignsubmission_file_Bob_4_assignsubmission_file_x")
+        == "Bob_4_assignsubmission_file_x"
+    )
+    assert strip_platform_prefix("03_scaled_dot_product.ipynb") == "03_scaled_dot_product.ipynb"

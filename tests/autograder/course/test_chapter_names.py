@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder.course.chapter_names import did_you_mean, matching_chapters
+from autograder.course.chapter_names import matching_chapters, suggest_chapter
 
 KNOWN = ["01_recurrent", "03_scaled_dot_product", "04_multi_head", "09_gpt", "10_t5", "13_grouped_query"]
 
@@ -37,11 +37,11 @@ def test_an_ambiguous_word_finds_them_all():
 
 
 def test_a_slip_of_the_pen_is_understood_as_a_question():
-    assert did_you_mean("scaled_dot_prodcut", KNOWN) == " Did you mean 03_scaled_dot_product?"
-    assert did_you_mean("recurent", KNOWN) == " Did you mean 01_recurrent?"
-    assert did_you_mean("gtp", KNOWN) == " Did you mean 09_gpt?"
-    assert did_you_mean("zzz", KNOWN) == ""
-    assert did_you_mean("77", KNOWN) == ""
+    assert suggest_chapter("scaled_dot_prodcut", KNOWN) == " Did you mean 03_scaled_dot_product?"
+    assert suggest_chapter("recurent", KNOWN) == " Did you mean 01_recurrent?"
+    assert suggest_chapter("gtp", KNOWN) == " Did you mean 09_gpt?"
+    assert suggest_chapter("zzz", KNOWN) == ""
+    assert suggest_chapter("77", KNOWN) == ""
 
 
 OWN = ["HW-1", "HW1", "HW10", "Lab 1 (warm-up)", "01_recurrent"]
@@ -66,4 +66,4 @@ def test_an_assignment_of_ones_own_is_found_by_its_exact_name_first(typed, expec
 
 
 def test_a_misspelled_assignment_of_ones_own_gets_a_suggestion():
-    assert did_you_mean("Lab 1 warmup", OWN) == " Did you mean Lab 1 (warm-up)?"
+    assert suggest_chapter("Lab 1 warmup", OWN) == " Did you mean Lab 1 (warm-up)?"

@@ -22,7 +22,7 @@ from autograder.course.course_file import (
     read_course_file,
 )
 from autograder.course.course_file_edits import set_selection, write_template
-from autograder.course.known_names import note_project_chapters
+from autograder.course.known_names import store_project_chapters
 from autograder.errors import CourseError
 
 NOON = datetime(2027, 3, 1, 12)  # as TOML reads a time without an offset
@@ -179,7 +179,7 @@ def test_two_tables_of_one_chapter_count_together(tmp_path: Path) -> None:
 
 def test_the_course_folder_alone_says_which_chapters_there_are(tmp_path: Path) -> None:
     (tmp_path / "source" / "HW-1").mkdir(parents=True)
-    note_project_chapters(tmp_path, CHAPTERS)
+    store_project_chapters(tmp_path, CHAPTERS)
     plan = read_course_file(put(tmp_path, "[chapters.HW-1]\nweight = 2\n[chapters.3]\nweight = 1\n"))
     assert set(plan.chapters) == {"HW-1", "03_scaled_dot_product"}
     with pytest.raises(CourseError, match=r"line 3: chapters\.HW-2: there is no chapter 'HW-2'"):

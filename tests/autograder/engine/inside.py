@@ -116,7 +116,7 @@ def _run(level: str, folder: str, facts: dict[str, Any], writing: int) -> None:
         fork = lockdown.ProcessNamespaces().fork
         facts = facts | {"setuid": f"{lockdown.PACKAGES}/id"}
     if level == "unfiltered":
-        seccomp.available = lambda: False
+        seccomp.is_available = lambda: False
     for name, attempt in ATTEMPTS.items():
         if level not in attempt or "code" not in attempt:
             continue

@@ -22,9 +22,9 @@ def stock() -> AnswerCache:
     cell = new_code_cell(f"from tfcourse import check\ncheck({NAME}, hidden=True)")
     cell.metadata.nbgrader = {"grade": True, "grade_id": f"test_{NAME}", "locked": True}
     notebook = new_notebook(cells=[cell])
-    assert made.lacks(notebook) == [NAME]
+    assert made.missing_exercises(notebook) == [NAME]
     made.fill([NAME])
-    assert made.lacks(notebook) == []
+    assert made.missing_exercises(notebook) == []
     for sheet in (hidden_sheet(), plain_sheet()):
         sheet._answers.clear()  # as it is where nobody has made a mistake yet; a process makes a sheet only once
     return made

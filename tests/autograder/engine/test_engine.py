@@ -25,7 +25,7 @@ def test_warm_up_is_no_time_of_the_first_submission(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(engine_module, "monotonic", lambda: now[0])
     monkeypatch.setattr(engine_module.linux, "use_large_pages", takes(1))
-    monkeypatch.setattr(engine_module.Engine, "_checked", takes(2, 2, 2, gives=[{"lacks": []}, done, done]))
+    monkeypatch.setattr(engine_module.Engine, "_ask_checker", takes(2, 2, 2, gives=[{"lacks": []}, done, done]))
     engine = engine_module.Engine.__new__(engine_module.Engine)
     engine._settings = engine_module.GradingSettings(device="cpu")
     # Both take long the first time.

@@ -138,7 +138,7 @@ def test_a_chapter_has_its_questions_before_workers_are_forked() -> None:
     names = [name for name, exercise in exercises().items() if exercise.chapter == CHAPTER]
     seed = 20_031
     assert engine.answer_cache(seed, "cpu").without(names) == sorted(names)
-    worker._prepare({"seed": seed, "chapter": CHAPTER})
+    worker._load_chapter({"seed": seed, "chapter": CHAPTER})
     gc.unfreeze()  # a server freezes what it has before it forks; this process goes on with other tests
     assert engine.answer_cache(seed, "cpu").without(names) == []
     assert engine.answer_cache(seed + 1, "cpu").without(names) == sorted(names)

@@ -23,7 +23,7 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def put(layers: tuple[str, ...], *, linux: bool = True) -> None:
         monkeypatch.setattr(isolation, "available_layers", lambda: layers)
-        monkeypatch.setattr(isolation, "is_linux", lambda: linux)
+        monkeypatch.setattr(isolation, "is_supported_linux", lambda: linux)
 
     return put
 
@@ -85,10 +85,10 @@ def _unasked() -> Any:
 def test_layers_are_those_that_a_trial_in_another_process_reports(
     monkeypatch: pytest.MonkeyPatch, said: str, heard: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(isolation, "is_linux", lambda: False)
+    monkeypatch.setattr(isolation, "is_supported_linux", lambda: False)
     assert available_layers() == (), "nothing is tried on another system"
     available_layers.cache_clear()
-    monkeypatch.setattr(isolation, "is_linux", lambda: True)
+    monkeypatch.setattr(isolation, "is_supported_linux", lambda: True)
     answer = subprocess.CompletedProcess([], 0, stdout=said)
     monkeypatch.setattr(isolation.subprocess, "run", lambda *args, **kwargs: answer)
     assert available_layers() == heard

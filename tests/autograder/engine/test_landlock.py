@@ -13,8 +13,10 @@ import pytest
 from autograder.engine.sandbox import landlock, linux
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6, 7, 99])
-def test_an_older_interface_is_asked_for_no_more_than_it_knows(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("abi_version", [1, 2, 3, 4, 5, 6, 7, 99])
+def test_an_older_interface_is_asked_for_no_more_than_it_knows(
+    abi_version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[bytes] = []
 
     def syscall(number: int, *arguments: Any, call: str) -> int:
@@ -23,19 +25,19 @@ def test_an_older_interface_is_asked_for_no_more_than_it_knows(version: int, mon
             return os.open("/dev/null", os.O_RDONLY)
         return 0
 
-    monkeypatch.setattr(landlock, "version", lambda: version)
+    monkeypatch.setattr(landlock, "abi_version", lambda: abi_version)
     monkeypatch.setattr(landlock, "syscall", syscall)
     landlock.restrict([], [])
     rights, *rest = (int.from_bytes(asked[0][at : at + 8], "little") for at in range(0, len(asked[0]), 8))
-    assert rights.bit_length() == {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)
-    assert rest == ([] if version < 4 else [3] if version < 6 else [3, 3])
+    assert rights.bit_length() == {1: 13, 2: 14, 3: 15, 4: 15}.get(abi_version, 16)
+    assert rest == ([] if abi_version < 4 else [3] if abi_version < 6 else [3, 3])
 
 
 def test_a_kernel_without_it_has_version_nought(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert landlock.version() >= 1
+    assert landlock.abi_version() >= 1
 
     def missing(*arguments: Any, call: str) -> int:
         raise OSError(errno.ENOSYS, call)
 
     monkeypatch.setattr(landlock, "syscall", missing)
-    assert landlock.version() == 0
+    assert landlock.abi_version() == 0

@@ -99,10 +99,10 @@ def layers_of_a_restricted_process() -> Any:
 def test_a_layer_that_the_system_does_not_offer_is_left_out_of_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     assert layers_of_a_restricted_process() == list(RESTRICTIONS)
     with monkeypatch.context() as patch:
-        patch.setattr(landlock, "version", lambda: 0)
+        patch.setattr(landlock, "abi_version", lambda: 0)
         assert layers_of_a_restricted_process() == [layer for layer in RESTRICTIONS if layer != "landlock"]
     with monkeypatch.context() as patch:
-        patch.setattr(seccomp, "available", lambda: False)
+        patch.setattr(seccomp, "is_available", lambda: False)
         assert layers_of_a_restricted_process() == [layer for layer in RESTRICTIONS if layer != "system call filter"]
 
 
@@ -125,13 +125,13 @@ def test_a_layer_that_is_offered_and_fails_stops_everything(monkeypatch: pytest.
 def test_the_probe_finds_every_layer_and_without_namespaces_those_that_are_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert in_child(lockdown.probe) == list(LAYERS)
+    assert in_child(lockdown.probe_layers) == list(LAYERS)
 
     def refuse(flags: int) -> None:
         raise PermissionError("unshare: Operation not permitted")
 
     monkeypatch.setattr(linux, "unshare", refuse)
-    assert in_child(lockdown.probe) == list(RESTRICTIONS)
+    assert in_child(lockdown.probe_layers) == list(RESTRICTIONS)
 
 
 def test_the_view_shows_python_and_the_system_and_masks_only_what_is_there(tmp_path: Path) -> None:

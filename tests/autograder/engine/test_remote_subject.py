@@ -16,7 +16,7 @@ from autograder.checking.request import Observation
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise, exercises
 from autograder.engine.checker import remote_subject as subject_module
-from autograder.engine.checker.remote_subject import RemoteSubject, expect
+from autograder.engine.checker.remote_subject import RemoteSubject, register_answer
 from autograder.engine.transport.serialization import pack
 
 from .student import AMPLE, DONE, Said, Scripted, Student, conversation_with
@@ -348,7 +348,7 @@ def test_a_right_answer_is_known_by_its_bytes_and_the_verdict_is_the_same(
     before = verdicts()
     answers = [answer for section in sheet.sections for given in section.expected for answer in given]
     for answer in answers:
-        expect(answer)
+        register_answer(answer)
     assert verdicts() == before
     everyone.begin()
     requests = [request for section in sheet.sections for probe in section.probes for request in probe.requests]

@@ -41,7 +41,7 @@ def column(machine: str) -> int:
 
 
 def test_each_listed_call_is_refused_and_every_other_number_is_not(machine: str) -> None:
-    code = seccomp.program(machine)
+    code = seccomp.build_filter(machine)
     listed = {numbers[column(machine)] for numbers in seccomp._REFUSED.values()} - {-1}
     # These are looked at more closely, below.
     special = {seccomp._CLONE[machine], seccomp._CLONE3, seccomp._SOCKET[machine], seccomp._SOCKETPAIR[machine]}
@@ -51,7 +51,7 @@ def test_each_listed_call_is_refused_and_every_other_number_is_not(machine: str)
 
 
 def test_what_notebooks_need_passes_and_programs_and_the_pages_of_files_do_not(machine: str) -> None:
-    code, at = seccomp.program(machine), column(machine)
+    code, at = seccomp.build_filter(machine), column(machine)
     assert {name for name, numbers in NEEDED.items() if run(code, machine, numbers[at]) != ALLOW} == set()
     # execve and execveat; and what tells which pages of a file are in memory
     for numbers in ((59, 221), (322, 281), (327, 286), (27, 232), (451, 451), (221, 223), (187, 213)):
@@ -59,7 +59,7 @@ def test_what_notebooks_need_passes_and_programs_and_the_pages_of_files_do_not(m
 
 
 def test_threads_start_and_copies_and_namespaces_do_not(machine: str) -> None:
-    code, clone = seccomp.program(machine), seccomp._CLONE[machine]
+    code, clone = seccomp.build_filter(machine), seccomp._CLONE[machine]
     thread, copies = 0x3D0F00, (0x01200011, 17, 0x4111)  # of fork, of the plain call, of vfork
     namespaces = (
         linux.CLONE_NEWNS, linux.CLONE_NEWCGROUP, linux.CLONE_NEWUTS, linux.CLONE_NEWIPC, linux.CLONE_NEWUSER, linux.CLONE_NEWPID,
@@ -77,7 +77,7 @@ def test_threads_start_and_copies_and_namespaces_do_not(machine: str) -> None:
 
 
 def test_sockets_are_those_of_this_machine_only(machine: str) -> None:
-    code = seccomp.program(machine)
+    code = seccomp.build_filter(machine)
     for call in (seccomp._SOCKET[machine], seccomp._SOCKETPAIR[machine]):
         for family in range(64):
             expected = ALLOW if family == socket.AF_UNIX else refused(errno.EAFNOSUPPORT)
@@ -87,14 +87,14 @@ def test_sockets_are_those_of_this_machine_only(machine: str) -> None:
 
 
 def test_a_terminal_takes_no_typed_characters(machine: str) -> None:
-    code, ioctl = seccomp.program(machine), seccomp._IOCTL[machine]
+    code, ioctl = seccomp.build_filter(machine), seccomp._IOCTL[machine]
     for request in (0x5412, 0x541C, (1 << 32) | 0x5412):
         assert run(code, machine, ioctl, 0, request) == refused(errno.EPERM)
     assert run(code, machine, ioctl, 0, 0x5401) == ALLOW
 
 
 def test_no_file_is_locked_and_no_event_sends_a_signal_of_choice(machine: str) -> None:
-    code, call = seccomp.program(machine), seccomp._FCNTL[machine]
+    code, call = seccomp.build_filter(machine), seccomp._FCNTL[machine]
     refused_commands = {command for command in range(2048) if run(code, machine, call, 3, command) != ALLOW}
     names = ("GETLK", "SETLK", "SETLKW", "OFD_GETLK", "OFD_SETLK", "OFD_SETLKW", "SETSIG", "SETLEASE", "NOTIFY")
     assert refused_commands == {getattr(fcntl, f"F_{name}") for name in names}
@@ -102,26 +102,26 @@ def test_no_file_is_locked_and_no_event_sends_a_signal_of_choice(machine: str) -
 
 
 def test_a_call_by_another_architecture_ends_the_process(machine: str) -> None:
-    code = seccomp.program(machine)
+    code = seccomp.build_filter(machine)
     assert run(code, "i386", 20) == KILL
     assert run(code, MACHINES[1 - column(machine)], 20) == KILL
 
 
 def test_the_second_set_of_numbers_of_x86_is_not_there() -> None:
-    code = seccomp.program("x86_64")
+    code = seccomp.build_filter("x86_64")
     for number in (0, 41, 101, 165, 272, 520):
         assert run(code, "x86_64", 0x40000000 | number) == refused(errno.ENOSYS)
     assert run(code, "x86_64", -1) == refused(errno.ENOSYS)
 
 
 def test_only_the_calls_of_the_driver_come_back_for_cuda(machine: str) -> None:
-    plain, cuda = seccomp.program(machine), seccomp.program(machine, cuda=True)
+    plain, cuda = seccomp.build_filter(machine), seccomp.build_filter(machine, cuda=True)
     changed = {number for number in range(600) if run(plain, machine, number) != run(cuda, machine, number)}
     assert changed == {seccomp._REFUSED[name][column(machine)] for name in seccomp._CUDA_NEEDS}
 
 
 def test_the_program_is_one_that_the_kernel_takes(machine: str) -> None:
-    instructions = list(struct.iter_unpack("<HBBI", seccomp.program(machine)))
+    instructions = list(struct.iter_unpack("<HBBI", seccomp.build_filter(machine)))
     assert len(instructions) <= 4096
     for at, (code, if_true, if_false, _) in enumerate(instructions):
         if code & 7 == 5:

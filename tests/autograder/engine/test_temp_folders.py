@@ -13,7 +13,7 @@ import pytest
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers import temp_folders
 from autograder.engine.workers.executor import WorkerExecutor
-from autograder.engine.workers.temp_folders import LOCK, locked_temp_folder, remove_abandoned
+from autograder.engine.workers.temp_folders import LOCK, locked_temp_folder, remove_abandoned_folders
 
 
 @pytest.fixture(autouse=True)
@@ -51,10 +51,10 @@ def test_a_folder_in_use_stays_also_if_who_has_made_it_is_gone(tmp_path: Path) -
     folder, handle = locked_temp_folder()
     heir = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[handle])
     os.close(handle)
-    remove_abandoned()
+    remove_abandoned_folders()
     assert Path(folder).is_dir()
     heir.communicate(b"\n")
-    remove_abandoned()
+    remove_abandoned_folders()
     assert not Path(folder).exists()
 
 
@@ -64,15 +64,15 @@ def test_what_is_young_or_not_certainly_ours_stays(tmp_path: Path, monkeypatch: 
     (tmp_path / "another-x" / LOCK).touch()
     (tmp_path / "tfcourse-link").symlink_to(tmp_path / "another-x")
     (tmp_path / "tfcourse-file").touch()
-    remove_abandoned()
+    remove_abandoned_folders()
     assert len(list(tmp_path.iterdir())) == 4
     monkeypatch.setattr(temp_folders, "_YOUNG_SECONDS", 60.0)
     left = killed_run()
-    remove_abandoned()
+    remove_abandoned_folders()
     assert left.is_dir(), "it is young"
     monkeypatch.setattr(temp_folders, "_YOUNG_SECONDS", -1.0)
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    remove_abandoned()
+    remove_abandoned_folders()
     assert left.is_dir(), "it is another user's"
 
 

@@ -15,16 +15,16 @@ from autograder.intake.people.enrol import Enrolment
 from autograder.intake.people.find_student import find_student, matching_students
 from autograder.intake.people.standing import (
     NotCounted,
-    add,
+    add_student,
     counts_for,
     excuse,
-    ignore,
+    ignore_submitter,
     is_excused,
     is_stranger,
-    withdraw,
+    withdraw_student,
 )
 from autograder.intake.people.strangers import problems, propose_pairs, strangers
-from autograder.intake.roster import Student, merged, read_roster, write_roster
+from autograder.intake.roster import Student, merge_collected, read_roster, write_roster
 
 CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
 
@@ -37,7 +37,7 @@ def class_of_two(enrolled: Callable[..., Enrolment]) -> None:
 
 @pytest.mark.usefixtures("class_of_two")
 def test_a_decision_survives_the_next_class_list(course: Course, enrolled: Callable[..., Enrolment]) -> None:
-    withdraw(course, "bo")
+    withdraw_student(course, "bo")
     excuse(course, "ada", CHAPTER)
     assert enrolled("id,name\nada,Ada\nbo,Bo\n").unchanged == ("ada", "bo")
     roster = read_roster(course)
@@ -46,11 +46,11 @@ def test_a_decision_survives_the_next_class_list(course: Course, enrolled: Calla
 
 @pytest.mark.usefixtures("class_of_two")
 def test_decisions_that_have_no_meaning_are_refused(course: Course) -> None:
-    for decide in (withdraw, lambda course, student: excuse(course, student, CHAPTER)):
+    for decide in (withdraw_student, lambda course, student: excuse(course, student, CHAPTER)):
         with pytest.raises(CourseError, match="eve is not on the class list"):
             decide(course, "eve")
     with pytest.raises(CourseError, match="ada is on the class list"):
-        ignore(course, "ada")
+        ignore_submitter(course, "ada")
 
 
 CHAPTER = "03_scaled_dot_product"
@@ -65,7 +65,7 @@ def class_of_three(course: Course, enrolled: Callable[..., Enrolment], hand_in: 
         Student("j-rgen-m-ller", "J_rgen M_ller", "moodle", uploads={CHAPTER: "101"}),
         Student("test-student", "Test Student", "moodle", uploads={CHAPTER: "999"}),
     ]
-    write_roster(course, merged(read_roster(course), collected))
+    write_roster(course, merge_collected(read_roster(course), collected))
     for student in ("aberg", "j-rgen-m-ller", "test-student"):
         hand_in(student)
     return course
@@ -85,8 +85,8 @@ def test_a_stranger_is_named_with_the_student_who_is_likely_meant(class_of_three
 
 
 def test_a_decision_ends_the_question(class_of_three: Course) -> None:
-    add(class_of_three, "j-rgen-m-ller")
-    ignore(class_of_three, "test-student")
+    add_student(class_of_three, "j-rgen-m-ller")
+    ignore_submitter(class_of_three, "test-student")
     assert strangers(class_of_three, [CHAPTER]) == []
     roster = read_roster(class_of_three)
     assert (roster["j-rgen-m-ller"].counts, roster["test-student"].counts) == (True, False)

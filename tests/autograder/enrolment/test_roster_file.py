@@ -12,12 +12,12 @@ import pytest
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.intake.downloads.archive import Entry
-from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.downloads.student_ids import assign_students
 from autograder.intake.downloads.uploads import Upload
 from autograder.intake.people.class_list import read_class_list
 from autograder.intake.people.enrol import Enrolment, enrol
-from autograder.intake.people.standing import nothing_handed_in
-from autograder.intake.roster import Student, merged, read_roster, roster_path, write_roster
+from autograder.intake.people.standing import split_by_listed_time
+from autograder.intake.roster import Student, merge_collected, read_roster, roster_path, write_roster
 
 from .conftest import moodle
 
@@ -271,8 +271,8 @@ def test_a_list_without_groups_keeps_them(course: Course, enrolled: Enrol) -> No
 
 def test_a_number_written_by_hand_decides(course: Course, enrolled: Enrol) -> None:
     enrolled(table([["jan-nowak", "Jan Nowak"], ["jn2", "Jan Nowak"]]))
-    roster = merged(read_roster(course), [Student("jn2", platform="moodle", uploads={CHAPTER: "41"})])
-    owned, problems = by_student([moodle("Jan Nowak", "41"), moodle("Jan Nowak", "42")], roster, CHAPTER)
+    roster = merge_collected(read_roster(course), [Student("jn2", platform="moodle", uploads={CHAPTER: "41"})])
+    owned, problems = assign_students([moodle("Jan Nowak", "41"), moodle("Jan Nowak", "42")], roster, CHAPTER)
     assert {student: [upload.upload for upload in several] for student, several in owned.items()} == {
         "jn2": ["41"],
         "jan-nowak": ["42"],
@@ -287,10 +287,10 @@ def test_chapters_on_two_platforms_are_one_students(course: Course, enrolled: En
     downloads = sorted(work.items(), key=lambda item: item[1].platform != first)
     # Every download comes twice: the second one finds the student by the numbers of the first.
     for chapter, upload in [*downloads, *downloads]:
-        owned, problems = by_student([upload], read_roster(course), chapter)
+        owned, problems = assign_students([upload], read_roster(course), chapter)
         assert (list(owned), problems) == (["al"], [])
         about = Student("al", upload.owner, upload.platform, upload.user, {chapter: upload.upload})
-        write_roster(course, merged(read_roster(course), [about]))
+        write_roster(course, merge_collected(read_roster(course), [about]))
     ada = read_roster(course)["al"]
     assert (ada.platform_of(OTHER), ada.platform_of(CHAPTER)) == ("canvas", "moodle")
     assert (ada.user, ada.uploads) == ("901", {OTHER: "5001", CHAPTER: "41"})
@@ -301,4 +301,4 @@ def test_chapters_on_two_platforms_are_one_students(course: Course, enrolled: En
 
 def test_without_a_list_nobody_is_missed(course: Course) -> None:
     write_roster(course, {"ada": Student("ada", "Ada")})
-    assert nothing_handed_in(course, CHAPTER) == ([], [])
+    assert split_by_listed_time(course, CHAPTER) == ([], [])

@@ -9,11 +9,11 @@ import pytest
 
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.downloads.student_ids import assign_students
 from autograder.intake.people.enrol import Enrolment, enrol
-from autograder.intake.people.times import apply_times, platform_time
+from autograder.intake.people.times import apply_times, parse_platform_time
 from autograder.intake.people.worksheet import Worksheet, enrol_worksheet
-from autograder.intake.roster import Student, merged, read_roster, roster_path, write_roster
+from autograder.intake.roster import Student, merge_collected, read_roster, roster_path, write_roster
 
 from .conftest import moodle
 
@@ -51,12 +51,12 @@ def test_namesakes_get_their_own_work_and_nobody_is_removed(
 ) -> None:
     enrolled(PARTICIPANTS)
     uploads = [moodle("Anna Schmidt", "103"), moodle("Anna Schmidt", "104")]
-    assert by_student(uploads, read_roster(course), CHAPTER)[0] == {}
+    assert assign_students(uploads, read_roster(course), CHAPTER)[0] == {}
     result = worksheet(f"{HEADER}\n{ROWS}")
     assert (result.enrolment.added, result.enrolment.problems) == (("cy-dahl",), ())
     roster = read_roster(course)
     assert roster["bo-lind"].counts
-    owned, problems = by_student(uploads, roster, CHAPTER)
+    owned, problems = assign_students(uploads, roster, CHAPTER)
     assert problems == []
     assert {student: several[0].upload for student, several in owned.items()} == {
         "anna-schmidt-s1": "103",
@@ -81,7 +81,7 @@ def test_work_that_was_collected_under_another_id_is_named(
 ) -> None:
     enrolled(PARTICIPANTS)
     stranger = Student("anna-schmidt", "Anna Schmidt", "moodle", uploads={CHAPTER: "103"})
-    write_roster(course, merged(read_roster(course), [stranger]))
+    write_roster(course, merge_collected(read_roster(course), [stranger]))
     (problem,) = worksheet(f"{HEADER}\n{ROWS}").enrolment.problems
     assert "Participant 103" in problem.what
     assert "students --same anna-schmidt anna-schmidt-s1" in problem.do
@@ -127,7 +127,7 @@ def test_a_list_of_one_chapter_needs_its_chapter_and_a_class_list_has_none(
     ],
 )
 def test_a_time_is_read(text: str, expected: str) -> None:
-    time = platform_time(text, "Europe/Warsaw")
+    time = parse_platform_time(text, "Europe/Warsaw")
     assert time is not None
     assert time.isoformat() == expected
 
@@ -144,7 +144,7 @@ def test_a_time_is_read(text: str, expected: str) -> None:
     ],
 )
 def test_a_time_that_may_mean_two_things_or_none_is_not_read(text: str) -> None:
-    assert platform_time(text, "UTC") is None
+    assert parse_platform_time(text, "UTC") is None
 
 
 @pytest.mark.parametrize(

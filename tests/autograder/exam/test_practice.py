@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.commands.practice_pages import practice_chapters, with_pages
+from autograder.commands.practice_pages import add_practice_pages, practice_chapters
 from autograder.commands.released_site import ReleasedSite
 from autograder.course.course_file_edits import write_template
 from autograder.course.release.leaks import OF_CLOSED_CHAPTERS, find_leaks, site_materials
@@ -107,7 +107,7 @@ def test_a_chapter_links_its_page_and_does_not_download_it() -> None:
 
 def test_pages_are_added_to_the_files_of_their_chapters() -> None:
     files = {CHAPTER: [Path("a.ipynb")], "04_multi_head": [Path("b.ipynb")]}
-    added = with_pages(files, {CHAPTER: Path(PAGE), "02_alignment": Path("x") / PAGE})
+    added = add_practice_pages(files, {CHAPTER: Path(PAGE), "02_alignment": Path("x") / PAGE})
     assert added == {
         CHAPTER: [Path("a.ipynb"), Path(PAGE)],
         "04_multi_head": [Path("b.ipynb")],

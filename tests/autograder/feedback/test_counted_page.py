@@ -11,7 +11,7 @@ import pytest
 from autograder.course.course_file import ChapterPlan, CourseFile, LateRule
 from autograder.course.course_rules import ExerciseRule
 from autograder.course.folder import Course
-from autograder.grading.feedback.counted_page import counted_page
+from autograder.grading.feedback.counted_page import apply_rules
 from autograder.grading.feedback.page import Page, Part
 from autograder.grading.feedback.page_html import page_html
 from autograder.intake.notebook.problem import Problem
@@ -48,22 +48,22 @@ def plan(**rules: ExerciseRule) -> CourseFile:
     ],
 )
 def test_the_total_is_counted_by_the_rules(rules: dict[str, ExerciseRule], total: tuple[float, float]) -> None:
-    counted = counted_page(page(), plan(**rules))
+    counted = apply_rules(page(), plan(**rules))
     assert (counted.score, counted.max_score) == total
     assert {part.name or part.anchor for part in counted.parts if part.counts_as} == set(rules)
 
 
 def test_a_dropped_answer_does_not_wait() -> None:
-    assert (page().pending, counted_page(page(), plan(question_why=ExerciseRule(count="drop"))).pending) == (1, 0)
+    assert (page().pending, apply_rules(page(), plan(question_why=ExerciseRule(count="drop"))).pending) == (1, 0)
 
 
 def test_lateness_takes_the_same_share_of_the_new_points() -> None:
     late = page(late_penalty=2.0, score=2.0)
-    counted = counted_page(late, plan(mask=ExerciseRule(points=12)))
+    counted = apply_rules(late, plan(mask=ExerciseRule(points=12)))
     assert (counted.late_penalty, counted.score) == (4.0, 4.0)
     nothing_before = Page(CHAPTER, "Title", "ada", "Ada", 0.0, 15.0, 0.0, PARTS[1:], (), 100_000.0)
     # 100,000 seconds are two begun days: half of the 4 points.
-    counted = counted_page(nothing_before, plan(attend=ExerciseRule(count="full")))
+    counted = apply_rules(nothing_before, plan(attend=ExerciseRule(count="full")))
     assert (counted.late_penalty, counted.score) == (2.0, 2.0)
 
 
@@ -72,17 +72,17 @@ def test_a_late_day_on_which_clocks_go_back_has_25_hours() -> None:
     course = CourseFile(time_zone="Europe/Warsaw", late=LateRule(per_day=0.25), chapters={CHAPTER: rules})
     late = timedelta(hours=24, minutes=50).total_seconds()
     nothing_before = replace(page(score=0.0), parts=PARTS[1:], seconds_late=late)
-    assert counted_page(nothing_before, course).late_penalty == 1.0
+    assert apply_rules(nothing_before, course).late_penalty == 1.0
 
 
 def test_points_so_far_are_those_of_the_course_without_what_waits() -> None:
     marked_before = (*PARTS[:2], replace(PARTS[2], score=5.0))
     late = replace(page(late_penalty=2.25, score=6.75), parts=marked_before)
     assert (late.settled_score, late.settled_max) == (3.0, 10.0)
-    counted = counted_page(late, plan(question_why=ExerciseRule(points=2)))
+    counted = apply_rules(late, plan(question_why=ExerciseRule(points=2)))
     assert (counted.score, counted.max_score) == (4.5, 12.0)
     assert (counted.settled_score, counted.settled_max) == (3.0, 10.0)
-    bonus = counted_page(late, plan(question_why=ExerciseRule(count="bonus")))
+    bonus = apply_rules(late, plan(question_why=ExerciseRule(count="bonus")))
     assert (bonus.settled_score, bonus.settled_max) == (3.0, 10.0)
 
 

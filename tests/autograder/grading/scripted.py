@@ -13,7 +13,7 @@ from nbformat.v4 import new_output
 from autograder.checking.verdict import VERDICT_MIME, Finding, Verdict
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
-from autograder.engine.workers.engine import as_ungradable
+from autograder.engine.workers.engine import mark_ungradable
 
 
 @dataclass
@@ -48,7 +48,9 @@ class Scripted:
         if points is None:
             return Execution(submission.student, "", 0.0, "OSError: no space left on device")
         if submission.student in self.gone:
-            return Execution(submission.student, as_ungradable(submission.notebook, "ClosedError"), 0.1, "ClosedError")
+            return Execution(
+                submission.student, mark_ungradable(submission.notebook, "ClosedError"), 0.1, "ClosedError"
+            )
         notebook = nbformat.reads(submission.notebook, as_version=4)
         for cell in notebook.cells:
             name = cell.metadata.get("nbgrader", {}).get("grade_id", "")

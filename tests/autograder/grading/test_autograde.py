@@ -16,7 +16,7 @@ from autograder.course.folder import Course
 from autograder.engine.settings import GradingSettings
 from autograder.grading.autograde import autograde
 from autograder.grading.feedback.pages import write_feedback
-from autograder.grading.plugin import configured
+from autograder.grading.plugin import autograder_config
 from autograder.grading.record.results import GradeResult, read_result
 
 from .conftest import CHAPTER
@@ -136,14 +136,14 @@ def few(graded: Graded) -> list[str]:
 def test_any_number_of_jobs_gives_the_same_bytes_of_results_and_feedback(
     graded: Graded, few: list[str], pristine: Path, tmp_path: Path
 ) -> None:
-    write_feedback(graded.course, CHAPTER, configured(graded.course), students=few)
+    write_feedback(graded.course, CHAPTER, autograder_config(graded.course), students=few)
     expected = written(graded.course.root, few)
     assert len(expected) == 3 * len(few)  # a result, a page, and nbgrader's time stamp
     for jobs in (1, 3):
         root = copy_of(graded, tmp_path / str(jobs), few)
         shutil.copy(pristine / "gradebook.db", root / "gradebook.db")
         results = autograde(Course.open(root), CHAPTER, jobs=jobs, device="cpu", settings=WEAKER)
-        write_feedback(Course.open(root), CHAPTER, configured(Course.open(root)))
+        write_feedback(Course.open(root), CHAPTER, autograder_config(Course.open(root)))
         assert [(result.student, result.unchanged) for result in results] == [(student, False) for student in few]
         assert written(root, few) == expected
 

@@ -39,8 +39,8 @@ def filled(course: Course, tmp_path: Path) -> None:
         for student in (GONE, STAYS):
             gradebook.add_student(student, first_name=NAME if student == GONE else "Zoe", last_name="X")
             gradebook.add_submission(CHAPTER, student)
-            journal.begun(student, "hash")
-            journal.recorded(student)
+            journal.record_begin(student, "hash")
+            journal.record_end(student)
             write_result(course, GradeResult(student, CHAPTER, "graded", ()))
             VivaJournal(course, CHAPTER).answer(student, "me", "sheet", 3, 0, VivaAnswer("split_heads", 1, True))
             for folder in ("submitted", "autograded", "feedback", "replaced"):
@@ -51,7 +51,7 @@ def filled(course: Course, tmp_path: Path) -> None:
             path = signatures_path(course, CHAPTER, student)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("{}")
-        journal.stale([GONE, STAYS])
+        journal.mark_stale([GONE, STAYS])
     (course.root / "journal" / f"{CHAPTER}.pages.json").write_text(json.dumps({GONE: "a", STAYS: "b"}))
     roster = read_roster(course)
     for student, number in ((GONE, "12"), (STAYS, "13")):

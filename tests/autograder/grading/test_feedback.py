@@ -27,11 +27,11 @@ from autograder.engine.interface import Execution, Submission
 from autograder.grading.autograde import autograde
 from autograder.grading.feedback import page_stamps
 from autograder.grading.feedback import pages as feedback_pages
-from autograder.grading.feedback.markup import in_code, markdown, points_text
+from autograder.grading.feedback.markup import markdown, points_text, sentence_html
 from autograder.grading.feedback.page import Page, Part, feedback_page
 from autograder.grading.feedback.page_html import _template
 from autograder.grading.feedback.pages import write_feedback
-from autograder.grading.plugin import configured
+from autograder.grading.plugin import autograder_config
 from autograder.grading.record.gradebook_writer import GradebookWriter
 from autograder.grading.record.results import read_result
 from autograder.intake.notebook.problem import Problem, add_problems
@@ -92,10 +92,10 @@ def told(
     put(course, "ben", filled(merge_query_key=talking))
     put(course, "cem", b"%PDF-1.4")
     autograde(course, CHAPTER, device="cpu", make_executor=lambda settings: Here())
-    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, autograder_config(course)).gradebook() as gradebook:
         gradebook.find_comment("causal_mask", CHAPTER, CHAPTER, "ann").manual_comment = "Draw the *triangle* first."
         gradebook.db.commit()
-    paths = write_feedback(course, CHAPTER, configured(course))
+    paths = write_feedback(course, CHAPTER, autograder_config(course))
     assert [path.relative_to(course.root).as_posix() for path in paths] == [
         f"feedback/{student}/{CHAPTER}/{CHAPTER}.html" for student in ("ann", "ben", "cem")
     ]
@@ -166,7 +166,7 @@ def test_sections_become_links_where_the_site_is_known(
     course: Course, pages: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(tmp_path, monkeypatch, "https://course.example/site")
-    (path,) = write_feedback(course, CHAPTER, configured(course), students=["ann"])
+    (path,) = write_feedback(course, CHAPTER, autograder_config(course), students=["ann"])
     page = path.read_text(encoding="utf-8")
     assert f'href="https://course.example/site/chapters/{CHAPTER}/lesson.html#causal-mask"' in page
     assert "lesson.html" not in pages["ann"]
@@ -218,7 +218,10 @@ def test_a_page_that_cannot_be_made_is_noted_and_stops_nobody(
         else:
             path.chmod(0o644)
             path.write_text("{", encoding="utf-8")
-        assert [page.parents[1].name for page in write_feedback(course, CHAPTER, configured(course))] == ["ann", "cem"]
+        assert [page.parents[1].name for page in write_feedback(course, CHAPTER, autograder_config(course))] == [
+            "ann",
+            "cem",
+        ]
     assert problem_kinds(course, "ben") == ["no feedback"]
     if not number:
         path.write_text(whole, encoding="utf-8")
@@ -231,15 +234,15 @@ def test_a_page_that_cannot_be_made_is_noted_and_stops_nobody(
 def made_again(course: Course, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Write the pages, and return whose were made."""
     made = []
-    convert = feedback_pages._convert
+    convert = feedback_pages._write_page
 
     def watched(config: Any, chapter: str, student: str) -> Any:
         made.append(student)
         return convert(config, chapter, student)
 
     with monkeypatch.context() as patch:
-        patch.setattr(feedback_pages, "_convert", watched)
-        assert len(write_feedback(course, CHAPTER, configured(course))) == 3
+        patch.setattr(feedback_pages, "_write_page", watched)
+        assert len(write_feedback(course, CHAPTER, autograder_config(course))) == 3
     return made
 
 
@@ -247,7 +250,7 @@ def test_only_pages_of_which_something_has_changed_are_made_again(
     course: Course, pages: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert made_again(course, monkeypatch) == []
-    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, autograder_config(course)).gradebook() as gradebook:
         gradebook.find_comment("causal_mask", CHAPTER, CHAPTER, "ann").manual_comment = "Another word."
         gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ben").needs_manual_grade = True
         gradebook.update_or_create_student("cem", first_name="Cem", last_name="O'Hara")
@@ -309,7 +312,7 @@ def test_a_text_that_no_answer_needs_is_shown_as_it_was_written(long: str) -> No
 
 
 def test_code_in_an_explanation_is_shown_as_code() -> None:
-    assert in_code("Use `a < b`, not <b>.") == "Use <code>a &lt; b</code>, not &lt;b&gt;."
+    assert sentence_html("Use `a < b`, not <b>.") == "Use <code>a &lt; b</code>, not &lt;b&gt;."
 
 
 PROMPT = """## 6. The cell of an LSTM

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autograder.checking.verdict import NOT_JUDGED, NOT_WRITTEN, Diagnosis, Finding, Verdict
-from autograder.grading.feedback.follow_ups import Outcome, follow_ups
+from autograder.grading.feedback.follow_ups import Outcome, find_causes
 
 SCALE = Diagnosis("no scale", "The scores are not divided.", "why-scale")
 SCALE_THERE = Diagnosis("no scale", "The scores of the layer are not divided.", "layers")
@@ -31,7 +31,7 @@ def _known(row: Diagnosis | str | None) -> Diagnosis | None:
 
 
 def causes(first: Verdict | None, second: Verdict | None, code: str = CALLS) -> dict[str, str]:
-    return follow_ups([Outcome("softmax", "def softmax(x): ...", first), Outcome("layer", code, second)])
+    return find_causes([Outcome("softmax", "def softmax(x): ...", first), Outcome("layer", code, second)])
 
 
 @pytest.mark.parametrize("rows", [(SCALE_THERE, None), (SCALE_THERE, NOT_JUDGED), (ERROR, SCALE_THERE)])
@@ -80,7 +80,7 @@ def test_a_chain_leads_to_its_beginning() -> None:
         Outcome("b", "def b(): return a()", verdict("b", SCALE)),
         Outcome("c", "def c(): return b()", verdict("c", SCALE)),
     ]
-    assert follow_ups(outcomes) == {"b": "a", "c": "a"}
+    assert find_causes(outcomes) == {"b": "a", "c": "a"}
 
 
 def test_hostile_code_calls_nothing_and_ends() -> None:

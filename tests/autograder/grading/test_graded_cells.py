@@ -11,12 +11,12 @@ from nbgrader.utils import determine_grade
 from autograder.checking.verdict import VERDICT_MIME
 from autograder.intake.notebook.test_cells import (
     OUT_OF_RANGE,
+    cell_label,
     differing_totals,
+    enforce_verdict,
     error_output,
     is_locked,
     is_test,
-    name_of,
-    settle,
 )
 from autograder.static_analysis.cell_names import (
     cell_magic,
@@ -50,7 +50,7 @@ def cell(*outputs: Any, source: str = "check(f)", points: float = 4.0) -> Any:
 @pytest.mark.parametrize("score", [0, 2, 2.5, 4])
 def test_a_verdict_with_its_score_is_a_score(score: float) -> None:
     made = cell(PRINTED, result(score))
-    assert settle(made) is None
+    assert enforce_verdict(made) is None
     assert determine_grade(made) == (score, 4.0)
 
 
@@ -92,7 +92,7 @@ IMPOSSIBLE: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", NO_SCORE | IMPOSSIBLE)
 def test_it_is_said_why_there_is_no_score_and_an_impossible_one_is_a_problem_of_the_test(name: str) -> None:
     made, why = (NO_SCORE | IMPOSSIBLE)[name]
-    kind, problem = settle(made) or ("", "")
+    kind, problem = enforce_verdict(made) or ("", "")
     assert (kind, why in problem) == (OUT_OF_RANGE if name in IMPOSSIBLE else "no verdict", True)
     made.outputs = [error_output("no verdict", problem)]
     assert determine_grade(made) == (0, 4.0)
@@ -100,7 +100,7 @@ def test_it_is_said_why_there_is_no_score_and_an_impossible_one_is_a_problem_of_
 
 def test_a_check_whose_total_is_not_the_cells_points_is_named_whatever_was_scored() -> None:
     more, less = cell(result(6, verdict={"exercise": "f", "score": 6, "max_score": 6})), cell(result(2), points=6)
-    assert (settle(more), settle(less)) == (None, None)
+    assert (enforce_verdict(more), enforce_verdict(less)) == (None, None)
     assert differing_totals(new_notebook(cells=[more])) == {"test_f": (6.0, 4.0)}
     assert differing_totals(new_notebook(cells=[less])) == {"test_f": (4.0, 6.0)}
     silent = cell(error_output("timeout", "It was stopped."), points=6)
@@ -109,8 +109,8 @@ def test_a_check_whose_total_is_not_the_cells_points_is_named_whatever_was_score
 
 def test_of_two_checks_either_ones_verdict_is_the_cells_own() -> None:
     source = "check(f)\ncheck(g)"
-    assert settle(cell(result(exercise="g"), source=source)) is None
-    problem = settle(cell(result(exercise="h"), source=source))
+    assert enforce_verdict(cell(result(exercise="g"), source=source)) is None
+    problem = enforce_verdict(cell(result(exercise="h"), source=source))
     assert problem == ("no verdict", "The check was given h in the place of f or g.")
 
 
@@ -118,19 +118,19 @@ def test_a_warning_on_stderr_costs_nothing() -> None:
     warned = new_output("stream", name="stderr", text="careful")
     made = cell(warned, result(4))
     assert determine_grade(made)[0] == 0  # what nbgrader would make of it
-    assert settle(made) is None
+    assert enforce_verdict(made) is None
     assert determine_grade(made) == (4, 4.0)
     assert made.outputs[0].text == "careful"
 
 
 def test_a_cell_that_ends_in_no_check_is_left_to_nbgrader() -> None:
-    assert settle(cell(source="assert f(1) == 2")) is None
-    assert settle(cell(result(3), source="f(1)")) is None
+    assert enforce_verdict(cell(source="assert f(1) == 2")) is None
+    assert enforce_verdict(cell(result(3), source="f(1)")) is None
 
 
 def test_an_error_is_an_answer_and_stays_as_it_is() -> None:
     made = cell(PRINTED, error_output("timeout", "It was stopped."))
-    assert settle(made) is None
+    assert enforce_verdict(made) is None
     assert [output.output_type for output in made.outputs] == ["stream", "error"]
     assert determine_grade(made) == (0, 4.0)
 
@@ -138,7 +138,7 @@ def test_an_error_is_an_answer_and_stays_as_it_is() -> None:
 def test_an_error_costs_the_points_also_where_a_result_stands_before_it() -> None:
     made = cell(result(4), error_output("timeout", "It was stopped."))
     assert determine_grade(made) == (4, 4.0)  # what nbgrader would make of it
-    assert settle(made) is None
+    assert enforce_verdict(made) is None
     assert determine_grade(made) == (0, 4.0)
 
 
@@ -166,9 +166,9 @@ def test_text_and_cells_without_a_mark_are_no_tests() -> None:
 
 
 def test_a_cell_is_called_by_its_name_or_its_place() -> None:
-    assert name_of(new_code_cell("x", metadata=mark("setup")), 4) == "setup"
-    assert name_of(new_code_cell("x"), 4) == "cell 5"
-    assert name_of(new_code_cell("x", metadata={"nbgrader": {}}), 0) == "cell 1"
+    assert cell_label(new_code_cell("x", metadata=mark("setup")), 4) == "setup"
+    assert cell_label(new_code_cell("x"), 4) == "cell 5"
+    assert cell_label(new_code_cell("x", metadata={"nbgrader": {}}), 0) == "cell 1"
 
 
 def body_of(source: str) -> str:

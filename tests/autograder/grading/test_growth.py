@@ -19,8 +19,8 @@ from autograder.intake.notebook.lazy_json import (
     MalformedError,
     ParsedValue,
     Value,
-    decoded,
-    top_level,
+    decode_text,
+    parse_top_level,
     value_at,
 )
 from autograder.intake.notebook.manifest import Manifest, SourceCell
@@ -95,7 +95,7 @@ NOTEBOOKS: dict[str, Callable[[int], Iterator[Cell]]] = {
 
 
 def read(cells: list[Cell]) -> Intake:
-    cell_reader._outline_of_short_cell.cache_clear()  # as if no notebook had been read before
+    cell_reader._cached_outline.cache_clear()  # as if no notebook had been read before
     return taken_in(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode(), MANIFEST)
 
 
@@ -138,7 +138,7 @@ def test_texts_are_compared_within_a_budget() -> None:
     texts = TextComparison()
     words = [f"w{i}" for i in range(500)]
     cells = [{"source": " ".join(words[i:] + words[:i])} for i in range(1, 400)]
-    assert texts.first_alike(cells, " ".join(words[::-1])) is None
+    assert texts.find_similar(cells, " ".join(words[::-1])) is None
     assert texts._steps < 0
     assert texts._steps > -STEPS / 10
 
@@ -170,7 +170,7 @@ def test_what_is_walked_through_is_what_a_parser_reads(content: Any, indent: int
 @given(st.dictionaries(st.text(), JSON) | st.lists(JSON))
 def test_what_is_parsed_at_once_tells_the_same(content: Any) -> None:
     data = json.dumps(content).encode()
-    parsed, span = top_level(data, at_once=len(data)), top_level(data, at_once=len(data) - 1)
+    parsed, span = parse_top_level(data, at_once=len(data)), parse_top_level(data, at_once=len(data) - 1)
     assert type(parsed) is ParsedValue
     assert type(span) is LazyValue
     assert repr(rebuilt(parsed)) == repr(rebuilt(span))
@@ -180,7 +180,7 @@ def test_what_is_parsed_at_once_tells_the_same(content: Any) -> None:
 @pytest.mark.parametrize("text", ["4", "12", "-1", "true", "null", "45678"])
 def test_a_number_is_written_alike(text: str) -> None:
     data = f"[{text}]".encode()
-    written = [next(top_level(data, at_once=size).items()).raw(3) for size in (0, 100)]
+    written = [next(parse_top_level(data, at_once=size).items()).raw(3) for size in (0, 100)]
     assert written == [text[:3]] * 2
 
 
@@ -188,13 +188,13 @@ def test_a_number_is_written_alike(text: str) -> None:
     "data", [b'["a" 1]', b'["\xe4"]', b"[1] tail", b'{"a": nan}', b"[" * 100_000 + b"]" * 100_000, b"[1"]
 )
 def test_what_has_a_fault_is_not_parsed_at_once(data: bytes) -> None:
-    assert type(top_level(data, at_once=len(data))) is LazyValue
+    assert type(parse_top_level(data, at_once=len(data))) is LazyValue
 
 
 @pytest.mark.parametrize("data", [b"", b"4", b'"text"', b"nonsense"])
 def test_what_is_neither_an_object_nor_a_list_is_malformed(data: bytes) -> None:
     with pytest.raises(MalformedError):
-        top_level(data, at_once=100)
+        parse_top_level(data, at_once=100)
 
 
 @settings(deadline=None, max_examples=300)
@@ -233,4 +233,4 @@ def test_depth_is_no_matter_where_nobody_looks() -> None:
 
 
 def test_letters_of_another_encoding_are_letters() -> None:
-    assert decoded("é".encode("latin-1")) == decoded("é".encode()) == "é"
+    assert decode_text("é".encode("latin-1")) == decode_text("é".encode()) == "é"

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from autograder.commands.grade_chapter import renew_pages
+from autograder.commands.grade_chapter import update_pages
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading import run as module
 from autograder.grading.autograde import autograde
 from autograder.grading.feedback import page_html
 from autograder.grading.feedback.pages import PLAIN, write_feedback
-from autograder.grading.plugin import configured
+from autograder.grading.plugin import autograder_config
 from autograder.grading.record.results import read_results
 from autograder.intake.downloads import choices
 from autograder.intake.downloads.collect import collect
@@ -245,7 +245,7 @@ def test_nobody_else_loses_by_a_page_of_hostile_text(
     assert hostile.status == "graded"
     assert len(hostile.problems) <= MOST
     assert max(len(str(problem)) for problem in hostile.problems) < 2 * LONGEST
-    pages = write_feedback(course, CHAPTER, configured(course))
+    pages = write_feedback(course, CHAPTER, autograder_config(course))
     assert len(pages) == 3
     assert all(path.stat().st_size < 1_000_000 for path in pages)
 
@@ -260,12 +260,12 @@ def test_a_page_that_takes_too_long_is_plain_and_the_commands_name_it(
     monkeypatch.setattr(page_html, "PAGE_SECONDS", 0.8)
     hand_in("eve", filled(answer=SLOW))
     graded()
-    assert len(write_feedback(course, CHAPTER, configured(course))) == 3
+    assert len(write_feedback(course, CHAPTER, autograder_config(course))) == 3
     kinds = {result.student: [problem.kind for problem in result.problems] for result in read_results(course, CHAPTER)}
     assert (PLAIN in kinds["eve"], PLAIN in kinds["ann"], PLAIN in kinds["zoe"]) == (True, False, False)
-    (renewed, named) = renew_pages(course, [CHAPTER])
+    (renewed, named) = update_pages(course, [CHAPTER])
     assert renewed == f"{CHAPTER}: 1 feedback page updated"
     assert named.startswith(f"{CHAPTER}: eve: ")
     hand_in("eve", filled(answer="Because."))
     graded()
-    assert renew_pages(course, [CHAPTER]) == [f"{CHAPTER}: 1 feedback page updated"]
+    assert update_pages(course, [CHAPTER]) == [f"{CHAPTER}: 1 feedback page updated"]

@@ -51,10 +51,10 @@ def empty(tmp_path: Path) -> Course:
 def test_the_last_word_about_a_submission_counts(empty: Course) -> None:
     with open_journal(empty, "03") as journal:
         for student in ("ada", "ben", "cem", "dee"):
-            journal.begun(student, "hash")
+            journal.record_begin(student, "hash")
         for student in ("ada", "ben", "cem"):
-            journal.recorded(student, score=1.0)
-        journal.stale(["ben"])
+            journal.record_end(student, score=1.0)
+        journal.mark_stale(["ben"])
         journal.write(FAILED, student="cem")
     assert submission_states(empty, "03")["cem"].failed_submission == ""
     words = {student: standing.last_event for student, standing in submission_states(empty, "03").items()}
@@ -66,19 +66,19 @@ def test_what_was_lost_is_remembered_until_it_is_recorded(empty: Course) -> None
     with open_journal(empty, "03") as journal:
         journal.write(FAILED, student="ada", lost="one")
         journal.write(FAILED, student="ada", lost="")
-        journal.begun("ada", "one")
+        journal.record_begin("ada", "one")
         journal.write(FAILED, student="ada")
-        journal.stale(["ada"])
+        journal.mark_stale(["ada"])
     assert submission_states(empty, "03")["ada"].failed_submission == "one"
     with open_journal(empty, "03") as journal:
-        journal.recorded("ada")
+        journal.record_end("ada")
     assert submission_states(empty, "03")["ada"].failed_submission == ""
 
 
 def test_a_line_says_when_in_which_run_and_what(empty: Course) -> None:
     for _ in range(2):
         with open_journal(empty, "03") as journal:
-            journal.recorded("ada", status="graded", score=2.5, seconds=0.25)
+            journal.record_end("ada", status="graded", score=2.5, seconds=0.25)
     first, second = events(empty, "03")
     assert (first["event"], first["student"], first["score"], first["seconds"]) == ("recorded", "ada", 2.5, 0.25)
     assert first["run"] != second["run"]
@@ -87,18 +87,18 @@ def test_a_line_says_when_in_which_run_and_what(empty: Course) -> None:
 
 def test_what_a_person_had_settled_is_remembered_until_it_is_recorded(empty: Course) -> None:
     with open_journal(empty, "03") as journal:
-        journal.begun("ada", "one", ["question"])
+        journal.record_begin("ada", "one", ["question"])
     assert submission_states(empty, "03")["ada"] == SubmissionState(BEGUN, "one", frozenset({"question"}))
     with open_journal(empty, "03") as journal:
-        journal.stale(["ada"])
-        journal.begun("ada", "one")
+        journal.mark_stale(["ada"])
+        journal.record_begin("ada", "one")
     assert submission_states(empty, "03")["ada"].manual_cells == {"question"}
     with open_journal(empty, "03") as journal:
-        journal.begun("ada", "two")
+        journal.record_begin("ada", "two")
     assert submission_states(empty, "03")["ada"].manual_cells == set()
     with open_journal(empty, "03") as journal:
-        journal.begun("ada", "two", ["question"])
-        journal.recorded("ada")
+        journal.record_begin("ada", "two", ["question"])
+        journal.record_end("ada")
     assert submission_states(empty, "03")["ada"] == SubmissionState(RECORDED)
     assert submission_states(empty, "03").get("ben", NO_STATE).last_event == ""
 

@@ -21,7 +21,7 @@ from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
 from autograder.grading.feedback.pages import write_feedback
 from autograder.grading.late_work import stale_penalties
-from autograder.grading.plugin import configured
+from autograder.grading.plugin import autograder_config
 from autograder.grading.record.gradebook_writer import refresh_penalties
 from autograder.grading.record.results import read_result
 from autograder.grading.reports.feedback_archive import member_pages
@@ -113,10 +113,10 @@ def test_a_change_counts_without_running_anything(late: Course, what: str, by: s
         stamp(late, "ann").write_text(new) if new else stamp(late, "ann").unlink()
     else:
         change(late, old, new)
-    assert ("ann" in stale_penalties(late, CHAPTER, configured(late))) is stale
+    assert ("ann" in stale_penalties(late, CHAPTER, autograder_config(late))) is stale
     if by == "report" or old == "moved":
-        assert refresh_penalties(late, [CHAPTER], configured(late)) == ([] if old == "moved" else [CHAPTER])
-        assert refresh_penalties(late, [CHAPTER], configured(late)) == []
+        assert refresh_penalties(late, [CHAPTER], autograder_config(late)) == ([] if old == "moved" else [CHAPTER])
+        assert refresh_penalties(late, [CHAPTER], autograder_config(late)) == []
     else:
         assert grade(late) == pytest.approx({"ann": cost, "bo": 0.0})
         stored = read_result(late, CHAPTER, "ann")
@@ -167,7 +167,7 @@ def test_nbgrader_itself_charges_the_same(late: Course, plan: str, share: float)
             submission.extension = None
             submission.notebooks[0].late_submission_penalty = 99
         gradebook.db.commit()
-    config = configured(late)
+    config = autograder_config(late)
     for student in expected:
         directory = CourseDirectory(config=config, assignment_id=CHAPTER, student_id=student)
         Autograde(coursedir=directory, config=config, force=True).start()
@@ -277,7 +277,7 @@ def test_a_page_is_its_readers(
     (course.root / "course.toml").write_text(GROUP_PLAN.replace("EXTENDED", extended), encoding="utf-8")
     hand_in("ada", filled()).with_name("timestamp.txt").write_text("2026-03-21 11:00")
     autograde(course, CHAPTER, device="cpu", settings=GradingSettings(seed=7), make_executor=Scripted())
-    (page,) = write_feedback(course, CHAPTER, configured(course))
+    (page,) = write_feedback(course, CHAPTER, autograder_config(course))
     pages = {
         student: content.decode() for student, content in member_pages(course, CHAPTER, ["bo", "cy", "dee"]).items()
     }

@@ -17,11 +17,11 @@ from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
 from autograder.grading import released_points as module
 from autograder.grading.autograde import autograde
-from autograder.grading.plugin import configured
+from autograder.grading.plugin import autograder_config
 from autograder.grading.record.gradebook_writer import GradebookWriter
 from autograder.grading.record.results import read_result, read_results, result_path
 from autograder.grading.record.signatures import Signature, read_signatures, signatures_path
-from autograder.grading.regrade import regrade, to_regrade
+from autograder.grading.regrade import regrade, select_for_regrade
 from autograder.grading.released_points import current_points, refuse_changed_points
 from autograder.grading.replay import replay
 from autograder.intake.notebook.manifest import Manifest, SourceCell
@@ -101,7 +101,7 @@ def test_a_check_that_gives_other_points_than_its_cell_stops_the_run_and_costs_n
     autograde(course, SMALL, device="cpu", settings=settings, make_executor=Scripted())
     before = {result.student: result.score for result in read_results(course, SMALL)}
     changed = Scripted(totals={"causal_mask": 98.0})
-    chosen = to_regrade(course, SMALL, ("ann", "ben"), settings)
+    chosen = select_for_regrade(course, SMALL, ("ann", "ben"), settings)
     hand_in("cem", filled(SMALL, answer="Because, too."), SMALL)
     runs: list[Callable[[], object]] = [
         lambda: regrade(course, chosen, settings, dry_run=True, make_executor=changed),
@@ -113,7 +113,7 @@ def test_a_check_that_gives_other_points_than_its_cell_stops_the_run_and_costs_n
         with pytest.raises(CourseError, match="causal_mask"):
             run()
     assert {result.student: result.score for result in read_results(course, SMALL)} == before
-    with GradebookWriter(course, SMALL, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, SMALL, autograder_config(course)).gradebook() as gradebook:
         assert {one.student_id: one.score for one in gradebook.assignment_submissions(SMALL)} == before
     monkeypatch.setattr(module, "current_points", lambda project, chapter: {"causal_mask": 98.0})
     with pytest.raises(CourseError) as refused:

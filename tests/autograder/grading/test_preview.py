@@ -61,8 +61,8 @@ def test_a_download_of_two_chapters_is_listed_once(
     course: Course, tmp_path: Path, filled: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[Path] = []
-    entries_of = download.entries_of
-    monkeypatch.setattr(download, "entries_of", lambda source: calls.append(source) or entries_of(source))
+    list_entries = download.list_entries
+    monkeypatch.setattr(download, "list_entries", lambda source: calls.append(source) or list_entries(source))
     for chapter in (CHAPTER, OTHER):
         (tmp_path / "downloads").mkdir(exist_ok=True)
         nbformat.write(filled(chapter), tmp_path / "downloads" / f"ada_{chapter}.ipynb")

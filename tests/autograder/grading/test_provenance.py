@@ -16,8 +16,8 @@ from autograder.engine import settings
 from autograder.engine.environment import kernel_environment
 from autograder.engine.settings import GradingSettings, limits_of, resolve_device
 from autograder.errors import CourseError
-from autograder.grading.course_settings import settings_of
-from autograder.grading.record.provenance import Provenance, changed_since, environment, isolation_line, package_hash
+from autograder.grading.course_settings import settings_from_config
+from autograder.grading.record.provenance import Provenance, environment, isolation_line, outdated_message, package_hash
 
 MADE = Provenance(
     "abc", "wheel", {"torch": "2.11", "python": "3.11"}, {"memory_mb": 4096}, "sandbox", ("user namespace", "seccomp")
@@ -103,13 +103,13 @@ def test_kept_grades_of_other_checks_are_counted_once() -> None:
     older = replace(MADE, checks="old")
     released_again = replace(MADE, package="old")
     elsewhere = replace(MADE, environment={"torch": "2.10"})
-    assert changed_since([MADE, MADE], MADE, "tfcourse regrade 03") == ""
+    assert outdated_message([MADE, MADE], MADE, "tfcourse regrade 03") == ""
     assert (
-        changed_since([older, MADE, released_again], MADE, "tfcourse regrade 03")
+        outdated_message([older, MADE, released_again], MADE, "tfcourse regrade 03")
         == "the checks have changed since 2 of these were graded: tfcourse regrade 03"
     )
     assert (
-        changed_since([elsewhere], MADE, "tfcourse regrade 03")
+        outdated_message([elsewhere], MADE, "tfcourse regrade 03")
         == "the environment has changed since 1 of these were graded: tfcourse regrade 03"
     )
 
@@ -142,12 +142,12 @@ def test_a_package_is_known_by_what_decides_a_grade_and_not_by_when_it_was_built
     ],
 )
 def test_a_device_is_found(monkeypatch: pytest.MonkeyPatch, asked: str, there: bool, given: str) -> None:
-    monkeypatch.setattr(settings, "cuda_is_there", lambda: there)
+    monkeypatch.setattr(settings, "is_cuda_available", lambda: there)
     assert resolve_device(asked) == given
 
 
 def test_cuda_that_is_not_there_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "cuda_is_there", lambda: False)
+    monkeypatch.setattr(settings, "is_cuda_available", lambda: False)
     with pytest.raises(CourseError, match="no CUDA device") as caught:
         resolve_device("cuda")
     assert "--device cpu" in caught.value.do
@@ -213,7 +213,7 @@ def test_what_seeds_a_students_process_follows_from_the_seed_and_does_not_tell_i
 
 @pytest.mark.parametrize(("timeout", "seconds"), [(7, 7), (None, 900), (-1, 900)])
 def test_the_timeout_of_nbgraders_configuration_is_that_of_every_cell(timeout: int | None, seconds: int) -> None:
-    made = settings_of(Config({"Execute": {"timeout": timeout}}))
+    made = settings_from_config(Config({"Execute": {"timeout": timeout}}))
     assert (made.cell_seconds, made.exercise_seconds, made.submission_seconds) == (seconds, seconds, 900)
-    kept = settings_of(Config({"Execute": {"timeout": timeout}, "GradingLimits": {"exercise_seconds": 20}}))
+    kept = settings_from_config(Config({"Execute": {"timeout": timeout}, "GradingLimits": {"exercise_seconds": 20}}))
     assert (kept.cell_seconds, kept.exercise_seconds) == (seconds, 20)

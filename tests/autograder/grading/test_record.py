@@ -19,9 +19,9 @@ from sqlalchemy.orm import Session
 from autograder.course.folder import Course
 from autograder.course.release.nbgrader_release import generate_assignment
 from autograder.engine.interface import Execution
-from autograder.grading.plugin import OthersCells, OthersKernelspec, configured
+from autograder.grading.plugin import OthersCells, OthersKernelspec, autograder_config
 from autograder.grading.record.gradebook_writer import GradebookWriter, RecordedGrade, RecordError
-from autograder.grading.run import parsed
+from autograder.grading.run import parse_notebook
 
 from .conftest import CHAPTER, mark
 from .ledger import (
@@ -74,7 +74,7 @@ def record_both(pair: tuple[Course, Course], students: dict[str, dict[str, Any]]
     nbgrader, ours = pair
     for student, outputs in students.items():
         by_nbgrader(nbgrader, student, outputs)
-    with GradebookWriter(ours, CHAPTER, configured(ours)) as books:
+    with GradebookWriter(ours, CHAPTER, autograder_config(ours)) as books:
         for student, outputs in students.items():
             by_books(books, student, outputs)
     assert_equal(pair)
@@ -123,7 +123,7 @@ def plug_in(pair: tuple[Course, Course]) -> None:
 
 def shown(course: Course, student: str) -> dict[str, RecordedGrade]:
     """Return a student's grades."""
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, autograder_config(course)) as books:
         return books.grades(student)[0]
 
 
@@ -207,7 +207,7 @@ def test_a_class_and_its_second_attempts_are_recorded_as_by_nbgrader(pair: tuple
         assert (comment.auto_comment, comment.comment) == ("No response.", "Nearly.")
     # nbgrader keeps the time of the first attempt.
     submit_both(pair, "ivy", good)
-    with GradebookWriter(pair[1], CHAPTER, configured(pair[1])) as books:
+    with GradebookWriter(pair[1], CHAPTER, autograder_config(pair[1])) as books:
         by_books(books, "ivy", full())
     assert penalties(pair[1], ["ivy"]) == {"ivy": 0}
     with opened(pair[1]) as gradebook:
@@ -216,7 +216,7 @@ def test_a_class_and_its_second_attempts_are_recorded_as_by_nbgrader(pair: tuple
 
 def penalties(course: Course, students: Iterable[str]) -> dict[str, float]:
     """Return what late work costs."""
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, autograder_config(course)) as books:
         return {student: books.grades(student)[1] for student in students}
 
 
@@ -225,7 +225,7 @@ def test_a_submission_takes_one_transaction_and_its_reading_none(course: Course)
     for student in ("ada", "bo", "cy"):
         hand_in(course, student, student_notebook(course))
     before = rows(course), files(course)
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, autograder_config(course)) as books:
         notebooks = {student: prepared(course, student) for student in ("ada", "bo", "cy")}
         assert (rows(course), files(course)) == before, "sanitising writes nothing"
         event.listen(books._shared.engine, "commit", commits.append)
@@ -242,7 +242,7 @@ def locked(session: Session) -> None:
 
 def test_what_cannot_be_recorded_leaves_nothing(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     hand_in(course, "ada", student_notebook(course))
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, autograder_config(course)) as books:
         with pytest.raises(MissingEntry):
             books.grades("nobody")
         executed = prepared(course, "ada")
@@ -263,7 +263,7 @@ def test_what_cannot_be_recorded_leaves_nothing(course: Course, monkeypatch: pyt
 
 def test_a_missing_notebook_is_worth_nothing_and_waits_for_nobody(course: Course) -> None:
     path = hand_in(course, "ada", student_notebook(course), when=DUE + timedelta(hours=2))
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, autograder_config(course)) as books:
         by_books(books, "ada", full())
         path.unlink()
         books.record_zero("ada")
@@ -291,7 +291,7 @@ def test_a_notebook_beside_the_chapters_is_put_right_by_nbgraders_own_steps(cour
 def test_names_are_written_where_the_gradebook_has_none(course: Course) -> None:
     for student in ("ada", "bo"):
         hand_in(course, student, student_notebook(course))
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, autograder_config(course)) as books:
         for student in ("ada", "bo"):
             by_books(books, student, full())
         with opened(course) as gradebook:
@@ -306,7 +306,7 @@ def test_names_are_written_where_the_gradebook_has_none(course: Course) -> None:
 def test_no_course_is_added_that_nobody_has_named(course: Course) -> None:
     for student in ("ada", "bo"):
         hand_in(course, student, student_notebook(course))
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, autograder_config(course)) as books:
         by_books(books, "ada", full())
         with opened(course) as gradebook:
             gradebook.db.execute(text("DELETE FROM course WHERE id <> 'tfcourse'"))
@@ -320,4 +320,4 @@ def test_no_course_is_added_that_nobody_has_named(course: Course) -> None:
 def test_what_a_worker_brought_in_pieces_is_refused(course: Course) -> None:
     executed = nbformat.writes(student_notebook(course))
     with pytest.raises(RecordError, match="JSON"):
-        parsed(Execution("ada", executed[:-20], 0.0))
+        parse_notebook(Execution("ada", executed[:-20], 0.0))

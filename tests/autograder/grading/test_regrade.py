@@ -14,12 +14,12 @@ from autograder.course.folder import Course
 from autograder.course.lock import course_lock
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.grading.autograde import Stopped, autograde
-from autograder.grading.plugin import configured
+from autograder.grading.autograde import GradingStopped, autograde
+from autograder.grading.plugin import autograder_config
 from autograder.grading.record.gradebook_writer import GradebookWriter
 from autograder.grading.record.journal import Journal
 from autograder.grading.record.results import read_results
-from autograder.grading.regrade import Regrade, ScoreChange, regrade, to_regrade
+from autograder.grading.regrade import Regrade, ScoreChange, regrade, select_for_regrade
 from autograder.grading.replay import replay
 
 from .conftest import CHAPTER, Fill, HandIn, Snapshot
@@ -35,7 +35,7 @@ def graded(course: Course, filled: Fill, hand_in: HandIn) -> Course:
     for student in ("ann", "ben", "cem"):
         hand_in(student, filled(answer="Because."))
     autograde(course, CHAPTER, device="cpu", settings=SETTINGS, make_executor=Scripted())
-    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, autograder_config(course)).gradebook() as gradebook:
         for student in ("ann", "ben"):
             grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, student)
             grade.manual_score, grade.needs_manual_grade = 3, False
@@ -54,14 +54,14 @@ def again(
     course: Course, executor: Scripted, students: Sequence[str] | None = None, *, dry_run: bool = False
 ) -> Regrade:
     """Grade again."""
-    chosen = to_regrade(course, CHAPTER, students, SETTINGS)
+    chosen = select_for_regrade(course, CHAPTER, students, SETTINGS)
     return regrade(course, chosen, SETTINGS, dry_run=dry_run, make_executor=executor)
 
 
 def answers(course: Course) -> dict[str, tuple[float | None, bool, str | None]]:
     """What the gradebook says about everybody's answer: a person's points, whether it waits, the comment."""
     found = {}
-    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, autograder_config(course)).gradebook() as gradebook:
         for student in ("ann", "ben", "cem"):
             grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, student)
             comment = gradebook.find_comment("question_root", CHAPTER, CHAPTER, student)
@@ -100,7 +100,7 @@ def test_they_stay_also_if_it_is_stopped_and_gone_on_with_by_autograde(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(owner, name, stopping)
-    with pytest.raises(Stopped, match="of 3"):
+    with pytest.raises(GradingStopped, match="of 3"):
         again(graded, MOVED)
     monkeypatch.setattr(owner, name, work)
     autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
@@ -159,7 +159,7 @@ def test_what_was_graded_in_just_this_way_is_left_alone_unless_it_is_asked_for(g
 
 def test_only_those_are_graded_again_that_were_graded_otherwise(graded: Course) -> None:
     for settings in (replace(SETTINGS, memory_mb=1), replace(SETTINGS, seed=8), replace(SETTINGS, device="cuda")):
-        assert to_regrade(graded, CHAPTER, None, settings).students == ("ann", "ben", "cem")
+        assert select_for_regrade(graded, CHAPTER, None, settings).students == ("ann", "ben", "cem")
     autograde(
         graded,
         CHAPTER,
@@ -169,7 +169,7 @@ def test_only_those_are_graded_again_that_were_graded_otherwise(graded: Course) 
         settings=replace(SETTINGS, memory_mb=1),
         make_executor=Scripted(),
     )
-    assert to_regrade(graded, CHAPTER, None, SETTINGS).students == ("cem",)
+    assert select_for_regrade(graded, CHAPTER, None, SETTINGS).students == ("cem",)
 
 
 @pytest.mark.usefixtures("other_checks")
@@ -180,9 +180,9 @@ def test_a_failure_of_the_grader_is_neither_a_move_nor_a_stay(graded: Course) ->
 
 def test_where_nothing_was_graded_it_is_said(course: Course, graded: Course) -> None:
     with pytest.raises(CourseError, match="04_multi_head"):
-        to_regrade(course, "04_multi_head", None, SETTINGS)
+        select_for_regrade(course, "04_multi_head", None, SETTINGS)
     with pytest.raises(CourseError, match="of ghost"):
-        to_regrade(course, CHAPTER, ["ann", "ghost"], SETTINGS)
+        select_for_regrade(course, CHAPTER, ["ann", "ghost"], SETTINGS)
 
 
 @pytest.mark.usefixtures("other_checks")
@@ -200,7 +200,7 @@ LATE = "2021-01-01 10:00:00 UTC"
 
 def override(course: Course, student: str, cell: str, points: float) -> None:
     """Give points to a test by hand, as the formgrader does."""
-    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, autograder_config(course)).gradebook() as gradebook:
         grade = gradebook.find_grade(cell, CHAPTER, CHAPTER, student)
         grade.manual_score, grade.needs_manual_grade = points, False
         gradebook.db.commit()
@@ -208,7 +208,7 @@ def override(course: Course, student: str, cell: str, points: float) -> None:
 
 def waits(course: Course, student: str, cell: str) -> tuple[float | None, bool]:
     """Return a person's points for a cell, and whether it waits for a person."""
-    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, autograder_config(course)).gradebook() as gradebook:
         grade = gradebook.find_grade(cell, CHAPTER, CHAPTER, student)
         return grade.manual_score, bool(grade.needs_manual_grade)
 
@@ -216,7 +216,7 @@ def waits(course: Course, student: str, cell: str) -> tuple[float | None, bool]:
 def test_a_time_stamp_that_comes_late_sends_nothing_back_to_a_person(graded: Course) -> None:
     override(graded, "ann", "test_causal_mask", 2.5)
     (graded.root / "submitted" / "ann" / CHAPTER / "timestamp.txt").write_text(LATE)
-    assert "changed" not in dict(to_regrade(graded, CHAPTER, None, SETTINGS).skipped).values()
+    assert "changed" not in dict(select_for_regrade(graded, CHAPTER, None, SETTINGS).skipped).values()
     results = autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
     assert [result.student for result in results if not result.unchanged] == ["ann"]
     assert answers(graded) == GIVEN

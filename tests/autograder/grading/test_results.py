@@ -25,7 +25,7 @@ from autograder.grading.record.results import (
     waiting,
     write_result,
 )
-from autograder.intake.notebook.problem import LEFT_OUT, LONGEST, MOST, Problem, add_problems, problems_of, shortened
+from autograder.intake.notebook.problem import LEFT_OUT, LONGEST, MOST, Problem, add_problems, problems_of, shorten
 
 from .conftest import mark
 
@@ -126,8 +126,8 @@ def test_a_problem_of_eight_thousand_names_is_cut(part: str) -> None:
 
 
 def test_short_texts_stay_as_they_are() -> None:
-    assert shortened("a" * LONGEST) == "a" * LONGEST
-    assert len(shortened("a" * (LONGEST + 1))) == LONGEST
+    assert shorten("a" * LONGEST) == "a" * LONGEST
+    assert len(shorten("a" * (LONGEST + 1))) == LONGEST
 
 
 def test_of_many_problems_the_worst_are_kept() -> None:

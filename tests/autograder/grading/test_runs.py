@@ -20,13 +20,13 @@ from sqlalchemy.exc import OperationalError
 
 from autograder.commands.selftest.sample_class import SAVED_AS, sample_class
 from autograder.course.folder import CONFIG_NAME, Course
-from autograder.course.gradebook.transactions import _Unit
+from autograder.course.gradebook.transactions import _UnitSession
 from autograder.course.release.nbgrader_release import generate_assignment
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
 from autograder.grading import run as run_module
 from autograder.grading.autograde import autograde
-from autograder.grading.plugin import configured
+from autograder.grading.plugin import autograder_config
 from autograder.grading.record.gradebook_writer import GradebookWriter, RecordError
 from autograder.grading.record.journal import open_journal
 from autograder.grading.record.provenance import Provenance
@@ -65,7 +65,7 @@ def change_gradebook(change: Callable[[Any], Any]) -> Callable[[Course], None]:
 def begin(course: Course) -> None:
     """Leave a journal of a run that ended when it had begun Ben."""
     with open_journal(course, CHAPTER) as journal:
-        journal.begun("ben", "hash")
+        journal.record_begin("ben", "hash")
 
 
 def take_points(gradebook: Any) -> None:
@@ -198,7 +198,7 @@ def test_a_gradebook_that_fails_costs_nobody_anything_and_a_full_disk_ends_the_r
 
     full = "full" in reason
     error = OperationalError("COMMIT", {}, sqlite3.OperationalError(reason)) if full else RecordError(reason)
-    owner, name = (_Unit, "settle") if full else (GradebookWriter, "record")
+    owner, name = (_UnitSession, "commit_if_requested") if full else (GradebookWriter, "record")
     monkeypatch.setattr(owner, name, Mock(side_effect=error))
     for _ in range(3):
         with pytest.raises(CourseError, match=reason) if full else nullcontext():
@@ -236,7 +236,7 @@ def test_a_cell_that_checks_and_asserts_is_refused_before_anything_runs(
 def test_wrong_wishes_are_refused(
     course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], word: str
 ) -> None:
-    monkeypatch.setattr("autograder.engine.settings.cuda_is_there", lambda: False)
+    monkeypatch.setattr("autograder.engine.settings.is_cuda_available", lambda: False)
     hand_in("ann", filled())
     with pytest.raises(CourseError, match=word):
         autograde(course, **({"chapter": CHAPTER, "device": "cpu"} | options))
@@ -325,7 +325,7 @@ def test_a_persons_points_for_an_earlier_file_wait_for_another_look(
     hand_in("ann", filled(answer="Because."))
     hand_in("ben", filled())
     autograde(course, CHAPTER, device="cpu", make_executor=Scripted())
-    books = GradebookWriter(course, CHAPTER, configured(course))
+    books = GradebookWriter(course, CHAPTER, autograder_config(course))
     with books.gradebook() as gradebook:
         grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ann")
         grade.manual_score, grade.needs_manual_grade = 3, False
@@ -393,7 +393,7 @@ def test_whose_failure_it_is_follows_from_the_execution_and_from_the_run_before(
     sent, digest = run_module.submission("ann", path, judge.manifest, run_module.files_of(course, CHAPTER, path))
     try:
         done = replace(Scripted().grade_one(sent), failure=failure, **({"notebook": text} if text in ("", "[") else {}))
-        outcome = judge.executed(done, "hash", digest if text == "sent" else "", again=again)
+        outcome = judge.judge_execution(done, "hash", digest if text == "sent" else "", again=again)
     except RecordError as error:
         outcome = judge.failure("ann", "hash", error, again=again)
     assert (outcome.result.status, outcome.by_submission) == status

@@ -11,7 +11,7 @@ from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
 from traitlets.config import Config
 
-from autograder.grading.feedback.formula import _ATTRIBUTES, _TAGS, formula
+from autograder.grading.feedback.formula import _ATTRIBUTES, _TAGS, formula_html
 from autograder.grading.feedback.markup import markdown
 from autograder.grading.feedback.safe_notebook import FILTERS, SafeNotebook
 from autograder.grading.plugin import configure
@@ -149,7 +149,7 @@ _TAG = re.compile(r"<(/?)(\w+)((?: \w+=\"[\w.+% -]*\")*)>")
 
 @pytest.mark.parametrize("tex", HOSTILE)
 def test_nothing_of_a_formula_runs_or_fetches(tex: str) -> None:
-    shown = formula(tex)
+    shown = formula_html(tex)
     assert "<" not in _TAG.sub("", shown)
     attributes = {name for match in _TAG.finditer(shown) for name in re.findall(r" (\w+)=", match[3])}
     names = {match[2] for match in _TAG.finditer(shown)}
@@ -173,7 +173,7 @@ def test_nothing_of_a_formula_runs_or_fetches(tex: str) -> None:
     ],
 )
 def test_what_cannot_or_should_not_be_converted_stays_short(tex: str) -> None:
-    assert len(formula(tex)) <= max(len(tex) * 6, 41_000)
+    assert len(formula_html(tex)) <= max(len(tex) * 6, 41_000)
 
 
 def test_a_text_full_of_formulas_stays_short() -> None:
@@ -184,12 +184,12 @@ def test_a_text_full_of_formulas_stays_short() -> None:
 
 
 def test_aligned_equations_have_columns() -> None:
-    assert "<mtable" in formula(r"\begin{aligned} a &= b \\ c &= d \end{aligned}", display=True)
+    assert "<mtable" in formula_html(r"\begin{aligned} a &= b \\ c &= d \end{aligned}", display=True)
 
 
 def test_nearly_all_of_the_courses_formulas_are_converted() -> None:
     texts = [path.read_text(encoding="utf-8") for path in ROOT.glob("chapters/*/*.md")]
     found = {tex for text in texts for tex in re.findall(r"(?<![\\$])\$([^$\n]+)\$(?!\$)", text)}
-    left = {tex for tex in found if "<code" in formula(tex)}
+    left = {tex for tex in found if "<code" in formula_html(tex)}
     assert len(found) > 300
     assert len(left) <= len(found) // 100, left

@@ -21,7 +21,7 @@ from autograder.course.gradebook.transactions import TransactionalGradebook
 from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
 from autograder.grading.feedback.pages import write_feedback
-from autograder.grading.plugin import configured
+from autograder.grading.plugin import autograder_config
 from autograder.grading.record.gradebook_writer import GradebookWriter
 from autograder.grading.reports.class_report import read_student_work
 from autograder.grading.reports.export import export
@@ -181,7 +181,7 @@ def test_grades_reports_and_exports_are_those_of_a_gradebook_in_a_file(on_server
         folder.mkdir()
         export(grades, "csv", folder)
         written = {path.name: path.read_bytes() for path in folder.iterdir()}
-        write_feedback(on_server, CHAPTER, configured(on_server))
+        write_feedback(on_server, CHAPTER, autograder_config(on_server))
         pages = {path.name: path.read_text() for path in sorted(on_server.root.glob(f"feedback/*/{CHAPTER}/*.html"))}
         works = [
             (work.grade.student, work.graded, work.grade.pending) for work in read_student_work(on_server, [CHAPTER])
@@ -197,7 +197,7 @@ def test_grades_reports_and_exports_are_those_of_a_gradebook_in_a_file(on_server
 def test_a_unit_in_progress_holds_up_nobody_who_reads(on_server: Course, server: Server) -> None:
     hand_in_all(on_server)
     graded(on_server)
-    with GradebookWriter(on_server, CHAPTER, configured(on_server)) as books, books._shared as shared:
+    with GradebookWriter(on_server, CHAPTER, autograder_config(on_server)) as books, books._shared as shared:
         shared.find_grade("test_causal_mask", CHAPTER, CHAPTER, "ada").auto_score = 0.0
         shared.db.commit()
         shared.db.flush()
@@ -246,7 +246,7 @@ def test_a_database_that_is_not_there_is_named_without_its_password(on_server: C
 def test_a_connection_that_was_cut_between_two_submissions_is_made_anew(on_server: Course, server: Server) -> None:
     for student in ("ada", "bo"):
         hand_in(on_server, student, student_notebook(on_server))
-    with GradebookWriter(on_server, CHAPTER, configured(on_server)) as books:
+    with GradebookWriter(on_server, CHAPTER, autograder_config(on_server)) as books:
         by_books(books, "ada", full())
         name = make_url(on_server.gradebook_url).database
         server.run(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'")

@@ -10,7 +10,7 @@ import pytest
 from autograder.checking.hidden_messages import WRONG
 from autograder.checking.verdict import Finding, Verdict
 from autograder.marking.chapter_reader import ChapterReader
-from autograder.marking.live_view import LiveApplication, bar, visible_failed_rows
+from autograder.marking.live_view import LiveApplication, bar_parts, visible_failed_rows
 
 from .conftest import CHAPTER, CODE, EXERCISE, STUB, UPPER, verdict_of, write_answer, write_outcome
 
@@ -67,7 +67,7 @@ def test_three_blank_answers_are_not_in_the_bar(visit, course):
     ],
 )
 def test_bar_joins_parts_below_three(counts, expected):
-    assert [(part["name"].replace(" or ", " "), part["count"]) for part in bar(counts)] == expected
+    assert [(part["name"].replace(" or ", " "), part["count"]) for part in bar_parts(counts)] == expected
 
 
 def test_nothing_of_a_person_is_sent(visit, course):

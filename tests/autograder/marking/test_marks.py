@@ -12,13 +12,13 @@ from autograder.errors import CourseError
 from autograder.grading.record.marks_journal import MarksJournal
 from autograder.marking.marks import Marks, StaleMarkError
 from autograder.marking.questions import MarkState
-from autograder.marking.rubric_ticks import moves_version, rubric_moves, ticked
+from autograder.marking.rubric_ticks import moves_version, rubric_moves, tick_items
 
 from .conftest import CHAPTER, QUESTION, answers_to, die_while_marking, versions_of, write_answer
 
 RUBRIC = Rubric(QUESTION, "", "- 2 points: the variance\n- 1 point: the root")
 CHANGED = Rubric(QUESTION, "", "- 1 point: the variance\n- 1 point: the root")
-TICKS = ticked(RUBRIC, (1, 0.5))
+TICKS = tick_items(RUBRIC, (1, 0.5))
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_answers_are_counted_by_their_last_marker(course, marks):
     marks.give(QUESTION, versions_of(course, "ada", "bob", "cyd"), 2, "")
     second = other.give(QUESTION, versions_of(course, "bob"), 3, "").entry
     assert marks.answers_by_marker() == {"a marker": 2, "another": 1}
-    marks.give(QUESTION, versions_of(course, "cyd"), 2, "", ticked(RUBRIC, (1, 0)))
+    marks.give(QUESTION, versions_of(course, "cyd"), 2, "", tick_items(RUBRIC, (1, 0)))
     marks.apply_rubric(QUESTION, CHANGED, moves_version(rubric_moves(marks.reader.question(QUESTION), CHANGED)))
     undo = marks.undo(second.id)
     assert other.answers_by_marker() == {"a marker": 3}, "neither an undo nor a changed rubric is a mark"
@@ -121,13 +121,13 @@ def test_points_of_the_marker_alone_have_no_ticks(course, marks, points, ticks):
 
 def test_undo_restores_the_mark_and_the_ticks_before(course, marks):
     marks.give(QUESTION, versions_of(course, "ada"), 2.5, "First.", TICKS)
-    second = marks.give(QUESTION, versions_of(course, "ada"), 1, "", ticked(RUBRIC, (0, 1))).entry
+    second = marks.give(QUESTION, versions_of(course, "ada"), 1, "", tick_items(RUBRIC, (0, 1))).entry
     marks.undo(second.id)
     assert answers_to(course)["ada"].ticks == TICKS
     assert answers_to(course)["ada"].state == MarkState(2.5, False, "First.")
 
 
-@pytest.mark.parametrize(("points", "ticks"), [(2.5, ticked(RUBRIC, (0.5, 1))), (3, None)])
+@pytest.mark.parametrize(("points", "ticks"), [(2.5, tick_items(RUBRIC, (0.5, 1))), (3, None)])
 def test_undo_skips_who_was_marked_since(course, marks, points, ticks):
     first = marks.give(QUESTION, versions_of(course, "ada", "cyd"), 2.5, "", TICKS).entry
     marks.give(QUESTION, versions_of(course, "ada"), points, "Better.", ticks)
@@ -147,7 +147,7 @@ def test_points_changed_in_the_formgrader_have_no_ticks(course, marks):
 def test_other_ticks_make_another_version(course, marks):
     marks.give(QUESTION, versions_of(course, "ada"), 2.5, "", TICKS)
     seen = versions_of(course, "ada")
-    marks.give(QUESTION, versions_of(course, "ada"), 2.5, "", ticked(RUBRIC, (0.5, 1)))
+    marks.give(QUESTION, versions_of(course, "ada"), 2.5, "", tick_items(RUBRIC, (0.5, 1)))
     with pytest.raises(StaleMarkError):
         marks.give(QUESTION, seen, 2.5, "", TICKS)
 
@@ -158,7 +158,7 @@ def test_a_changed_rubric_is_applied_and_undone_as_one_entry(course, marks, dump
     moves = moves_version(rubric_moves(marks.reader.question(QUESTION), CHANGED))
     entry, moved = marks.apply_rubric(QUESTION, CHANGED, moves)
     assert answers_to(course)["cyd"].state == MarkState(1.5, False, "Good.")
-    assert (answers_to(course)["ada"].ticks, entry.reason, moved) == (ticked(CHANGED, (1, 0.5)), "rubric", 2)
+    assert (answers_to(course)["ada"].ticks, entry.reason, moved) == (tick_items(CHANGED, (1, 0.5)), "rubric", 2)
     with pytest.raises(StaleMarkError):
         marks.apply_rubric(QUESTION, CHANGED, moves)
     assert marks.undo(entry.id).skipped == ()

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 from autograder.marking import graded_notebooks
 from autograder.marking.chapter_reader import ChapterReader
-from autograder.marking.ordering import group_identical, neighbour_order
+from autograder.marking.ordering import group_identical, order_by_similarity
 from autograder.marking.questions import unreadable_notebooks
 
 from .conftest import CHAPTER, CODE, QUESTION
@@ -40,15 +40,15 @@ def test_similar_texts_become_neighbours():
         "mice fear cats",
         "its proof takes an induction step",
     ]
-    order = neighbour_order(texts)
+    order = order_by_similarity(texts)
     assert sorted(order) == [0, 1, 2, 3]
     assert abs(order.index(0) - order.index(2)) == 1
     assert abs(order.index(1) - order.index(3)) == 1
 
 
 def test_texts_without_words_keep_an_order():
-    assert sorted(neighbour_order(["", "?!", "…"])) == [0, 1, 2]
-    assert neighbour_order([]) == []
+    assert sorted(order_by_similarity(["", "?!", "…"])) == [0, 1, 2]
+    assert order_by_similarity([]) == []
 
 
 def test_a_huge_answer_takes_little_memory() -> None:
@@ -56,7 +56,7 @@ def test_a_huge_answer_takes_little_memory() -> None:
     words = " ".join(f"{number:x}" for number in range(200_000))
     tracemalloc.start()
     try:
-        assert neighbour_order([*["the scores grow"] * 20, words])[0] == 20
+        assert order_by_similarity([*["the scores grow"] * 20, words])[0] == 20
         assert tracemalloc.get_traced_memory()[1] < 40e6
     finally:
         tracemalloc.stop()

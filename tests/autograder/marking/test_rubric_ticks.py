@@ -14,16 +14,16 @@ from autograder.course.authoring.rubrics import Rubric
 from autograder.grading.record.marks_journal import MarkState
 from autograder.marking.questions import Answer, Question
 from autograder.marking.rubric_ticks import (
-    carried_over,
+    carry_over_ticks,
     current_shares,
-    earned,
+    earned_points,
     moves_version,
     rubric_moves,
     rubric_version,
-    ticked,
-    unticked,
+    tick_items,
+    unticked_items,
 )
-from autograder.marking.server import read_points
+from autograder.marking.server import parse_points
 
 BEFORE = Rubric("q", "", "- 2 points: the variance of a score\n- 1 point: the square root\n- 1 point: examples")
 
@@ -33,23 +33,23 @@ def _rubric(*items: str) -> Rubric:
 
 
 def _question(points: float, shares: tuple[float, ...], most: float = 4.0) -> Question:
-    answer = Answer("bob", "text", None, MarkState(points, False, None), "g", "c", None, ticked(BEFORE, shares))
+    answer = Answer("bob", "text", None, MarkState(points, False, None), "g", "c", None, tick_items(BEFORE, shares))
     return Question("q", "Q", "", most, (answer,), 0)
 
 
 def test_half_an_item_earns_half_its_points() -> None:
-    assert earned(ticked(BEFORE, (1, 0.5, 0)), 4.0) == 2.5
-    assert earned(ticked(BEFORE, (1, 1, 1)), 3.0) == 3.0
+    assert earned_points(tick_items(BEFORE, (1, 0.5, 0)), 4.0) == 2.5
+    assert earned_points(tick_items(BEFORE, (1, 1, 1)), 3.0) == 3.0
 
 
 @pytest.mark.parametrize("shares", [(1, 1), (1, 1, 2), (1, 1, 0.25), (1, 1, 1, 1)])
 def test_other_shares_are_refused(shares: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="are not 3 shares"):
-        ticked(BEFORE, shares)
+        tick_items(BEFORE, shares)
 
 
 def test_a_page_knows_the_ticks_of_its_own_rubric_only() -> None:
-    ticks = ticked(BEFORE, (1, 0.5, 0))
+    ticks = tick_items(BEFORE, (1, 0.5, 0))
     assert current_shares(ticks, BEFORE) == (1, 0.5, 0)
     assert current_shares(ticks, _rubric("2 points: another")) == current_shares(ticks, None) == ()
     assert current_shares(None, BEFORE) == ()
@@ -64,7 +64,7 @@ def test_new_points_move_an_answer() -> None:
 
 def test_reordered_and_reworded_items_keep_their_ticks() -> None:
     now = _rubric("1 point: a new demand", "1 point: the square root of the width", "2 points: the variance of a score")
-    assert current_shares(carried_over(ticked(BEFORE, (1, 0.5, 1)), now), now) == (0, 0.5, 1)
+    assert current_shares(carry_over_ticks(tick_items(BEFORE, (1, 0.5, 1)), now), now) == (0, 0.5, 1)
 
 
 def test_a_removed_item_takes_its_points_along() -> None:
@@ -101,18 +101,18 @@ def test_versions_tell_rubrics_and_moves_apart() -> None:
     assert moves_version(rubric_moves(_question(2.0, (1, 0, 0)), now)) != moves_version(
         rubric_moves(_question(2.5, (1, 0.5, 0)), now)
     )
-    assert [tick.share for tick in unticked(now)] == [0]
+    assert [tick.share for tick in unticked_items(now)] == [0]
 
 
 @given(st.integers(0, 999), st.text("0123456789", min_size=1, max_size=4), st.sampled_from(".,"))
 def test_comma_and_point_separate_the_decimals(whole: int, decimals: str, separator: str) -> None:
     expected = whole + Fraction(int(decimals), 10 ** len(decimals))
-    assert read_points(f" {whole}{separator}{decimals} ") == float(expected)
+    assert parse_points(f" {whole}{separator}{decimals} ") == float(expected)
 
 
 @pytest.mark.parametrize(("text", "points"), [("0,5", 0.5), (",5", 0.5), ("3", 3.0), ("", None), (" ", None)])
 def test_a_number_or_nothing_is_read(text: str, points: float | None) -> None:
-    assert read_points(text) == points
+    assert parse_points(text) == points
 
 
 @pytest.mark.parametrize(
@@ -138,4 +138,4 @@ def test_a_number_or_nothing_is_read(text: str, points: float | None) -> None:
 )
 def test_anything_else_is_refused_and_named(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(text)):
-        read_points(text)
+        parse_points(text)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograder.course.folder import Course
-from autograder.grading.record.marks_journal import Change, Entry, MarksJournal, MarkState, RubricTick, marked_ticks
+from autograder.grading.record.marks_journal import Change, Entry, MarksJournal, MarkState, RubricTick, cached_ticks
 
 CHAPTER = "03_scaled_dot_product"
 TICKS = (RubricTick("the variance", 2.0, 1.0), RubricTick("the root", 1.0, 0.5))
@@ -54,7 +54,7 @@ def test_a_mark_of_an_earlier_version_is_read(journal: MarksJournal) -> None:
 def test_the_last_committed_mark_counts(journal: MarksJournal) -> None:
     journal.begin(_entry("a", bob=Change(BEFORE, AFTER, None, TICKS)))
     journal.commit("a")
-    journal.begin(_entry("b", bob=Change(BEFORE, AFTER, None, TICKS).reversed()))
+    journal.begin(_entry("b", bob=Change(BEFORE, AFTER, None, TICKS).inverse()))
     assert journal.ticks(CHAPTER)["question_root", "bob"].ticks == TICKS
     journal.commit("b")
     assert journal.ticks(CHAPTER)["question_root", "bob"].ticks is None
@@ -62,8 +62,8 @@ def test_the_last_committed_mark_counts(journal: MarksJournal) -> None:
 
 def test_ticks_are_read_again_when_the_journal_has_changed(journal: MarksJournal) -> None:
     root = journal.path.parents[1]
-    assert marked_ticks(root, CHAPTER) == {}
+    assert cached_ticks(root, CHAPTER) == {}
     for number, name in enumerate(("bob", "cyd"), start=1):
         journal.begin(_entry(name, **{name: Change(BEFORE, AFTER, None, TICKS)}))
         journal.commit(name)
-        assert len(marked_ticks(root, CHAPTER)) == number
+        assert len(cached_ticks(root, CHAPTER)) == number

@@ -9,7 +9,7 @@ from datetime import datetime
 import pytest
 
 from autograder.errors import CourseError
-from autograder.grading.reports.export import absent_lines, export, handed_in_nothing, not_begun
+from autograder.grading.reports.export import absent_grades, absent_lines, export, not_begun_message
 from autograder.grading.reports.spreadsheet import csv_text, safe_cell
 
 NBGRADER = ["assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "raw_score"]
@@ -111,8 +111,8 @@ def test_a_chapter_of_which_nothing_was_handed_in_is_in_no_file_and_named(
     files = export([*grades, *empty], form, tmp_path / "with")
     same = export(grades, form, tmp_path / "without")
     assert [file.path.read_bytes() for file in files] == [file.path.read_bytes() for file in same]
-    assert not_begun([*grades, *empty]).endswith(": 05_transformer")
-    assert not_begun(grades) == ""
+    assert not_begun_message([*grades, *empty]).endswith(": 05_transformer")
+    assert not_begun_message(grades) == ""
 
 
 def test_a_chapter_of_which_nothing_could_be_graded_gets_no_column_on_canvas(on_canvas, tmp_path, make_grade):
@@ -125,8 +125,8 @@ def test_who_handed_in_nothing_is_named_with_what_the_file_has(grades, tmp_path,
     absent = make_grade("s9", 0.0, handed_in=False, name=("=cmd()", "X"))
     elsewhere = make_grade("s9", 0.0, handed_in=False, chapter="05_transformer")
     everybody = [*grades, absent, elsewhere]
-    assert absent in handed_in_nothing(everybody)
-    assert elsewhere not in handed_in_nothing(everybody)
+    assert absent in absent_grades(everybody)
+    assert elsewhere not in absent_grades(everybody)
     (line,) = absent_lines([grades[0], absent], "csv")
     assert re.fullmatch("03_scaled_dot_product: 1 .*: =cmd\\(\\) X", line)
     (many,) = absent_lines([grades[0], *(replace(absent, student=f"s{n}") for n in range(12))], "canvas")

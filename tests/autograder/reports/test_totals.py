@@ -16,7 +16,7 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.regrade import ScoreChange
 from autograder.grading.reports.grades import read_grades
-from autograder.grading.reports.recount import in_total_points, recount
+from autograder.grading.reports.recount import convert_to_totals, recount
 from autograder.grading.reports.totals import totals
 
 CHAPTERS = ("03_scaled_dot_product", "04_multi_head", "05_transformer")
@@ -108,12 +108,12 @@ def test_the_recount_names_who_moves(course: Course) -> None:
     # A regrade says the total points that report and exports have, by the same rules.
     change = ScoreChange("ada", 1.0, 0.0, (("attend", 1.0, 0.0),), {"attend": 4.0})
     before = read_grades(course, [CHAPTER])
-    (same,) = in_total_points(course, CHAPTER, [change], before, dry_run=True)
+    (same,) = convert_to_totals(course, CHAPTER, [change], before, dry_run=True)
     assert (same.before, same.after) == (15.0, 15.0), "all points for every submission"
     put(course, "")
-    (less,) = in_total_points(course, CHAPTER, [change], read_grades(course, [CHAPTER]), dry_run=True)
+    (less,) = convert_to_totals(course, CHAPTER, [change], read_grades(course, [CHAPTER]), dry_run=True)
     assert (less.before, less.after) == (12.0, 11.0)
-    (done,) = in_total_points(course, CHAPTER, [change], before, dry_run=False)
+    (done,) = convert_to_totals(course, CHAPTER, [change], before, dry_run=False)
     assert (done.before, done.after) == (15.0, 12.0)
     put(course, "")
     assert recount(course, CHAPTER).lines(each=True) == []

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from autograder.intake.downloads.archive import Entry, entries_of
-from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.downloads.archive import Entry, list_entries
+from autograder.intake.downloads.student_ids import assign_students
 from autograder.intake.downloads.uploads import Upload
 from autograder.intake.name_spellings import listed_spelling, member_name
 from autograder.intake.roster import Student
@@ -60,7 +60,7 @@ def test_the_class_list_says_in_which_code_page_a_name_is(name: str, encoding: s
     assert listed_spelling(spoilt, students[1:]) == ""
     place = PurePosixPath(f"{spoilt}_101_assignsubmission_file/a.ipynb")
     upload = Upload(Entry(place, None, bytes), spoilt, "moodle", upload="101")
-    owned, problems = by_student([upload], {student.id: student for student in students}, CHAPTER)
+    owned, problems = assign_students([upload], {student.id: student for student in students}, CHAPTER)
     assert (list(owned), problems) == (["x"], [])
 
 
@@ -72,6 +72,6 @@ def test_two_students_whom_one_name_may_spell_get_nothing() -> None:
 
 
 def test_a_finders_archive_has_the_students_names() -> None:
-    entries, problems = entries_of(CASES / "moodle_from_finder.zip")
+    entries, problems = list_entries(CASES / "moodle_from_finder.zip")
     owners = {entry.path.parts[1].partition("_")[0] for entry in entries}
     assert (owners, problems) == ({"Jürgen Müller", "Zoë O'Brien", "Anna Berg"}, [])

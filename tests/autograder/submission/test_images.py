@@ -11,7 +11,14 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from autograder.grading.feedback.markup import NotebookTexts
 from autograder.grading.feedback.safe_notebook import SafeNotebook
-from autograder.intake.notebook.images import MAX_FRAMES, MAX_PIXELS, PixelLimit, image_base64, pixels, safe_images
+from autograder.intake.notebook.images import (
+    MAX_FRAMES,
+    MAX_PIXELS,
+    PixelLimit,
+    count_pixels,
+    image_base64,
+    safe_images,
+)
 from autograder.intake.notebook.notebook_reader import read_notebook
 
 from .pictures import jpeg, png
@@ -20,7 +27,7 @@ LARGE = 5_000, 3_000
 
 
 def counted(kind: str, image: str) -> int | None:
-    return pixels(kind, base64.b64decode(image))
+    return count_pixels(kind, base64.b64decode(image))
 
 
 def test_the_header_says_how_many_pixels_there_are() -> None:
@@ -36,13 +43,13 @@ def test_real_images_have_as_many_pixels_as_pillow_says(form: str) -> None:
     for options in ({}, {"progressive": True, "quality": 100}, {"comment": b"\xff\xc0\0\x0b\x08\xff\xff\xff\xff"}):
         file = io.BytesIO()
         image.save(file, form, **options)
-        assert pixels(f"image/{form.lower()}", file.getvalue()) == 37 * 41
+        assert count_pixels(f"image/{form.lower()}", file.getvalue()) == 37 * 41
 
 
 @pytest.mark.parametrize("data", [b"", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"\xff\xd8" + b"\xff" * 1_000_000])
 def test_what_has_no_header_has_no_pixels(data: bytes) -> None:
-    assert pixels("image/png", data) is None
-    assert pixels("image/jpeg", data) is None
+    assert count_pixels("image/png", data) is None
+    assert count_pixels("image/jpeg", data) is None
 
 
 def test_an_image_of_very_many_frames_or_none_is_refused() -> None:

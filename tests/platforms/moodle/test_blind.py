@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from autograder.course.folder import Course
-from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.downloads.student_ids import assign_students
 from autograder.intake.people.worksheet import enrol_worksheet
 from autograder.intake.roster import read_roster
 from tests.autograder.enrolment.conftest import moodle
@@ -116,7 +116,7 @@ def test_the_word_for_a_participant_is_the_worksheets(course: Course, tmp_path: 
     kinds = [problem.kind for problem in sheet.enrolment.problems]
     assert (len(sheet.enrolment.added), kinds, len(sheet.times)) == (28, ["extension"], 27), "there is no deadline yet"
     # Moodle drops the slash from the names of folders.
-    owned, problems = by_student(
+    owned, problems = assign_students(
         [moodle("Teilnehmerin", "6"), moodle("Teilnehmerin", "15")], read_roster(course), CHAPTER
     )
     assert ({name: one.upload for name, (one,) in owned.items()}, problems) == (

@@ -16,7 +16,7 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.reports.export import export
 from autograder.grading.reports.grades import read_grades
-from autograder.grading.reports.moodle import last_worksheets, other_maxima, record_worksheets, scaled
+from autograder.grading.reports.moodle import last_worksheets, maximum_messages, record_worksheets, scale_grades
 from autograder.intake.downloads.collect import collect
 from autograder.intake.downloads.store import Collection
 from autograder.intake.people.class_list import WorksheetForm
@@ -190,7 +190,7 @@ def test_a_worksheet_in_another_language_is_read_and_goes_back_in_it(course: Cou
     )
     (row,) = csv.DictReader(written.path.open(encoding="utf-8"))
     assert (row["ID"], row["Bewertung"], row["Zuletzt geändert (Bewertung)"]) == ("Teilnehmer/in6", "15.50", "")
-    assert "21" in "".join(other_maxima([jose], {CHAPTER: form}))
+    assert "21" in "".join(maximum_messages([jose], {CHAPTER: form}))
 
 
 def test_moodle_gets_two_decimals_the_rest_of_the_course_and_what_has_changed(course: Course, tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_moodle_gets_two_decimals_the_rest_of_the_course_and_what_has_changed(co
     (gone,) = record_worksheets(course, [jose], {f"moodle-{CHAPTER}.csv": [jose.student]}, before)
     assert f" {petra.moodle_id}." in gone
     assert last_worksheets(course, [CHAPTER]) == {CHAPTER: {jose.moodle_id: "16.50"}}
-    better = scaled([jose, replace(petra, raw=21.0, penalty=10.5)], {CHAPTER: form})
+    better = scale_grades([jose, replace(petra, raw=21.0, penalty=10.5)], {CHAPTER: form})
     assert [(grade.score, grade.best) for grade in better] == [(pytest.approx(16.497 / 21 * 98), 98.0), (49.0, 98.0)]
     again = export([jose, replace(petra, raw=18.0)], "moodle", tmp_path, forms={CHAPTER: form}, last=before)
     assert [(one.path.name, one.students) for one in again] == [

@@ -11,7 +11,7 @@ from tornado.web import HTTPError
 
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.grading.feedback.markup import in_code
+from autograder.grading.feedback.markup import sentence_html
 from autograder.grading.record.viva_journal import Conversation, VivaAnswer, VivaJournal
 from autograder.grading.record.viva_scores import write_viva_scores
 from autograder.marking.local_server import LocalApplication, LocalHandler, PageFileHandler
@@ -85,7 +85,7 @@ class VivaHandler(LocalHandler):
 
     def show_page(self, template: str, **values: Any) -> None:
         """Render a template with what both pages use."""
-        shared = {"problem": self.application.problem, "address_of": address_of, "in_code": in_code}
+        shared = {"problem": self.application.problem, "address_of": address_of, "in_code": sentence_html}
         self.show(template, **shared, **values)
 
 

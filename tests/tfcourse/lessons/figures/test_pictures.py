@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from autograder.site.page_body import picture_faults
+from autograder.site.page_body import image_faults
 from tfcourse.lessons import figures
 from tfcourse.lessons.figures import Drawing
 from tfcourse.lessons.figures.boxes import box, chip_width, chips, operation
@@ -80,7 +80,7 @@ def test_a_picture_is_an_image_with_a_description_and_follows_the_pages_colours(
     images = [ET.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", markup, flags=re.DOTALL)]
     assert len(images) == 2, "one of them for a phone"
     assert {(svg.attrib["role"], svg.attrib["aria-label"]) for svg in images} == {("img", ALT)}
-    assert picture_faults(markup) == []
+    assert image_faults(markup) == []
     colours = set(re.findall(r"#[0-9a-fA-F]{6}", re.sub("|".join(figures.PALETTE), "", markup)))
     assert "currentColor" in markup
     assert not colours & {"#ffffff", "#000000", figures.INK}
