@@ -1,4 +1,7 @@
-"""Append JSON objects to a file, one per line: a crash can cut short only the last line, which readers skip."""
+"""Append JSON objects to a file, one per line.
+
+A crash can cut short only the last line, which readers skip.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from autograder.errors import CourseError
 
 
 def read_lines(path: Path, *, do: str) -> list[dict[str, Any]]:
-    """Return the objects of a file in order; none if it does not exist.
+    """Return a file's objects in order, or an empty list if the file does not exist.
 
     A last line without its end is skipped: the machine stopped while writing it, and nothing was done that follows from it.
 
@@ -36,7 +39,7 @@ def read_lines(path: Path, *, do: str) -> list[dict[str, Any]]:
 
 
 class AppendOnlyFile:
-    """A file to which whole lines are appended. An unfinished last line is removed first.
+    """A file to which only whole lines are appended.
 
     Args:
         path: the file; it is created with its folder.
@@ -52,7 +55,7 @@ class AppendOnlyFile:
             _flush_folder(path.parent)
 
     def append(self, content: Mapping[str, Any], *, durable: bool) -> None:
-        """Append an object.
+        """Append an object as a line.
 
         Args:
             content: the object, ready for JSON.

@@ -1,4 +1,4 @@
-"""Write files atomically: readers never see part of one, and a crash leaves the old one."""
+"""Write files atomically, so that each file has its old or its new content, even after a crash."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RANDOM = 8
 def staged_file(
     path: Path, data: bytes, *, at: Path | None = None, durable: bool = True, mode: int | None = None
 ) -> Iterator[Path]:
-    """Write a temporary file, yield it to the block that moves it to its target, and delete it afterwards if it is still there.
+    """Write a temporary file for a block that moves it, and delete it afterwards if it is still there.
 
     Args:
         path: the target.
@@ -46,7 +46,7 @@ def staged_file(
 
 
 def write_atomically(path: Path, data: bytes, *, durable: bool = True, mode: int | None = None) -> None:
-    """Write a file atomically: a temporary file replaces it when it is complete.
+    """Write a file atomically, through a temporary file that replaces it.
 
     Args:
         data: the contents.
@@ -58,7 +58,7 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = True, mode: int
 
 
 def write_all_or_none(contents: Mapping[Path, bytes]) -> None:
-    """Write several files, all or none.
+    """Write several files, or none of them if one fails.
 
     Temporary files are written in full first, then each replaces its target. If a step fails, the previous files are restored.
 
@@ -71,12 +71,12 @@ def write_all_or_none(contents: Mapping[Path, bytes]) -> None:
     try:
         for path, content in contents.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            staged[path] = _stage(path, content)
+            staged[path] = _write_temporary(path, content)
         for path, temporary in staged.items():
             before[path] = path.read_bytes() if path.exists() else None
             temporary.replace(path)
     except OSError as error:
-        _restore(before)
+        _restore_files(before)
         raise CourseError(
             f"the file cannot be written ({error.strerror or error})",
             where=path,
@@ -94,7 +94,7 @@ def remove_stale_temp_files(paths: Iterable[Path]) -> None:
             leftover.unlink(missing_ok=True)
 
 
-def _stage(path: Path, content: bytes) -> Path:
+def _write_temporary(path: Path, content: bytes) -> Path:
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
@@ -114,7 +114,7 @@ def _umask() -> int:
     return mask
 
 
-def _restore(before: Mapping[Path, bytes | None]) -> None:
+def _restore_files(before: Mapping[Path, bytes | None]) -> None:
     for path, content in before.items():
         with suppress(OSError):
             if content is None:

@@ -1,4 +1,4 @@
-"""Return the version and hash of everything that decides a grade: the checks, their engine, the known mistakes and the reference."""
+"""Determine the version of everything that decides a grade: the checks, their engine and the reference."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _NO_CHECKS = "tfcourse/lessons/"
 
 
 def checks_hash() -> str:
-    """Hash the code that decides a grade: the checks with their known mistakes, their engine, and the reference."""
+    """Return the hash of the code that decides a grade: the checks, their engine and the reference."""
     digest = hashlib.sha256()
     for package in _CHECKS:
-        root = _folder(package)
+        root = _package_folder(package)
         for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".toml")):
             file, data = f"{package}/{path.relative_to(root).as_posix()}", path.read_bytes()
             if not file.startswith(_NO_CHECKS):
@@ -36,11 +36,11 @@ def checks_hash() -> str:
 
 @cache
 def checks_stamp() -> str:
-    """Return which release of the checks this is, for people: the version and the beginning of :func:`checks_hash`."""
+    """Return the version of the checks for people: the release and the first digits of the hash."""
     return f"{__version__}+{checks_hash()[:8]}"
 
 
-def _folder(package: str) -> Path:
+def _package_folder(package: str) -> Path:
     spec = find_spec(package)
     assert spec is not None
     assert spec.origin is not None

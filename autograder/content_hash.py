@@ -1,4 +1,4 @@
-"""Hash the contents of files, and the environment that reads them: keys for results that need not be made twice."""
+"""Hash files and the environment, as keys of cached results."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def hash_files(root: Path, paths: Iterable[Path]) -> str:
     """
     digest = hashlib.sha256()
     for path in sorted(paths):
-        digest.update(_framed(path.relative_to(root).as_posix().encode()))
-        digest.update(_framed(path.read_bytes()) if path.is_file() else b"missing")
+        digest.update(_prefix_length(path.relative_to(root).as_posix().encode()))
+        digest.update(_prefix_length(path.read_bytes()) if path.is_file() else b"missing")
     return digest.hexdigest()
 
 
 def hash_tree(folder: Path) -> str:
-    """Return a hash of everything below a folder."""
+    """Return a hash of all files in a folder and its subfolders."""
     return hash_files(folder, (path for path in folder.rglob("*") if path.is_file()))
 
 
 def project_files(root: Path) -> Iterator[Path]:
-    """Yield the files of a project, without hidden and generated folders and without course folders."""
+    """Yield the files of a project, except those in hidden, generated or course folders."""
     for folder, names, files in os.walk(root):
         if _COURSE_MARK in files:
             names.clear()
@@ -56,6 +56,6 @@ def environment_hash() -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _framed(data: bytes) -> bytes:
-    """Prefix the length, so that no two lists of files hash as one."""
+def _prefix_length(data: bytes) -> bytes:
+    """Prefix the length, so that different lists of files have different hashes."""
     return len(data).to_bytes(8, "big") + data

@@ -1,4 +1,4 @@
-"""Define the one exception that the command line shows to people."""
+"""Define the exception for errors that a user can fix."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class CourseError(Exception):
-    """An error that the user can mend.
+    """An error that the user can fix.
 
     Args:
         what: what happened, with the offending value.
@@ -22,7 +22,7 @@ class CourseError(Exception):
         super().__init__("\n".join(part for part in parts if part))
 
 
-def some(names: Sequence[str], most: int = 10) -> str:
-    """Return the first names of a list that may be a whole class's, and the number of the others."""
+def list_first(names: Sequence[str], most: int = 10) -> str:
+    """Return the first names of a list and the number of the others, as text."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

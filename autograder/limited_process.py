@@ -1,4 +1,4 @@
-"""Call functions on text that students choose in another process, with a limit of processor time.
+"""Call functions on students' text in another process with limited processor time.
 
 Markdown, highlighting and the cleaning of HTML are regular expressions and parsers of other projects. Some take exponential time for a
 hundred characters, and nothing in the same process can stop them. So they run in a process that the system kills at the limit; the next
@@ -41,11 +41,11 @@ _HAS_TIMER = hasattr(signal, "setitimer")
 
 
 class FailedCallError(Exception):
-    """A call came to no result; the text says why, as the end of a sentence that begins with "because"."""
+    """A call failed, and the text continues a sentence that ends in "because"."""
 
 
 class LimitedProcess:
-    """A process that calls functions, one at a time. It starts with the first call, and ends with this object.
+    """A process that calls functions, one at a time, from the first call until this object is deleted.
 
     Args:
         modules: the modules that it imports before the first call.
@@ -65,14 +65,14 @@ class LimitedProcess:
         self.close()
 
     def start(self) -> None:
-        """Start the process and return while it imports its modules."""
+        """Start the process, which then imports its modules."""
         if self._process is None:
             command = [sys.executable, "-P", "-m", __spec__.name, *self._modules]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self._end = weakref.finalize(self, _kill, self._process)
 
     def call(self, function: Callable[..., Any], *arguments: Any, seconds: float, **options: Any) -> Any:
-        """Return what a function returns.
+        """Call a function in the limited process and return its result.
 
         Args:
             function: a function at the top level of a module; the process is told its name.
@@ -87,18 +87,18 @@ class LimitedProcess:
         request = {**names, "arguments": arguments, "options": options, "seconds": seconds}
         with self._lock:
             self.start()
-            answer = self._answer(json.dumps(request).encode() + b"\n", seconds)
+            answer = self._request_answer(json.dumps(request).encode() + b"\n", seconds)
         if "failed" in answer:
             raise FailedCallError(answer["failed"])
         return answer["result"]
 
-    def _answer(self, request: bytes, seconds: float) -> Mapping[str, Any]:
+    def _request_answer(self, request: bytes, seconds: float) -> Mapping[str, Any]:
         process = self._process
         assert process is not None
         allowed = _WAITING + seconds * (_WAITING_PER_SECOND if _HAS_TIMER else _CLOCK_PER_SECOND)
         if not self._ready:
-            self._ready = self._line(process, b"", _STARTING)[0] == _READY
-        line, expired = self._line(process, request, allowed)
+            self._ready = self._read_line(process, b"", _STARTING)[0] == _READY
+        line, expired = self._read_line(process, request, allowed)
         if line.endswith(b"\n"):
             answer: Mapping[str, Any] = json.loads(line)
             return answer
@@ -110,11 +110,11 @@ class LimitedProcess:
             return {"failed": f"it took more than {seconds:g} s of processor time"}
         return {"failed": f"its process ended with status {status}"}
 
-    def _line(self, process: subprocess.Popen[bytes], request: bytes, seconds: float) -> tuple[bytes, bool]:
+    def _read_line(self, process: subprocess.Popen[bytes], request: bytes, seconds: float) -> tuple[bytes, bool]:
         """Send a request, and return the next line of a process and whether it was ended because the line came too late."""
         assert process.stdin is not None
         assert process.stdout is not None
-        watch = _Watch(seconds, process.kill)
+        watch = _RecordingTimer(seconds, process.kill)
         watch.daemon = True
         watch.start()
         try:
@@ -140,13 +140,13 @@ class LimitedProcess:
         self._process = None
 
 
-class _Watch(threading.Timer):
-    """A timer that says whether its time was over."""
+class _RecordingTimer(threading.Timer):
+    """A timer that records whether it expired."""
 
     expired = False
 
     def run(self) -> None:
-        """Wait, and act unless it was cancelled."""
+        """Wait, and call the function unless the timer was cancelled."""
         self.expired = not self.finished.wait(self.interval)
         if self.expired:
             self.function()
@@ -162,8 +162,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def main() -> None:
-    """Answer calls: read a line of JSON from standard input, and write one to standard output."""
-    answers = _only_voice()
+    """Answer calls: read each as a line of JSON and write its result as another."""
+    answers = _reserve_output()
     _limit_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the caller, which ends this process
     if _HAS_TIMER:
@@ -177,12 +177,12 @@ def main() -> None:
     answers.write(_READY)
     answers.flush()
     for line in sys.stdin.buffer:
-        answers.write(json.dumps(_called(json.loads(line))).encode() + b"\n")
+        answers.write(json.dumps(_run_call(json.loads(line))).encode() + b"\n")
         answers.flush()
 
 
-def _only_voice() -> IO[bytes]:
-    """Return the stream for answers, and lead all other output to standard error."""
+def _reserve_output() -> IO[bytes]:
+    """Return the stream for answers, and redirect all other output to standard error."""
     voice = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return voice
@@ -195,7 +195,7 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
 
 
-def _called(request: Mapping[str, Any]) -> dict[str, Any]:
+def _run_call(request: Mapping[str, Any]) -> dict[str, Any]:
     function = getattr(importlib.import_module(request["module"]), request["function"])
     try:
         if _HAS_TIMER:

@@ -1,4 +1,4 @@
-"""Run CPU-bound work in as many processes as there are processors.
+"""Run CPU-bound work in one process per processor.
 
 The work starts one program, which forks itself. A pool in the calling process would leave helper processes of Python's behind, and a
 caller that waits for all of its children, as the benchmarks do, would wait for those until it ends.
@@ -22,12 +22,14 @@ Result = TypeVar("Result")
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use, which in a container are fewer than the machine has."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Return what ``work`` makes of each item, in order. What it computes with PyTorch it computes on one thread, wherever that is.
+    """Call a function with each item in parallel and return the results in order.
+
+    PyTorch uses one thread per process.
 
     Args:
         work: a function at the top level of a module, for other processes are told its name.
@@ -39,10 +41,10 @@ def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
     """
     jobs = min(available_cores(), len(items))
     if jobs < 2:
-        with _one_thread():
+        with _use_one_thread():
             return [work(item) for item in items]
     # One new process imports what the work needs, and is copied: to import PyTorch takes seconds, and nothing of it stays behind here.
-    order = pickle.dumps((sys.path, _module_of(work), work.__qualname__, jobs, list(items)))
+    order = pickle.dumps((sys.path, _importable_name(work), work.__qualname__, jobs, list(items)))
     command = [sys.executable, "-P", "-m", "autograder.parallel"]
     done = subprocess.run(command, input=order, stdout=subprocess.PIPE, check=False)
     if done.returncode:
@@ -55,24 +57,24 @@ def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
     return list(results)
 
 
-def _module_of(work: Callable[..., object]) -> str:
-    """Return the name under which other processes can import a function's module, also where that is the program."""
+def _importable_name(work: Callable[..., object]) -> str:
+    """Return the name under which other processes can import a function's module."""
     specification = getattr(sys.modules[work.__module__], "__spec__", None)
     return str(specification.name) if specification is not None else work.__module__
 
 
 def main() -> None:
-    """Do what :func:`parallel_map` asks for on standard input, and answer on standard output; what the work prints is for people."""
+    """Carry out a request of :func:`parallel_map` from standard input and write the results to standard output."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answer:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         sys.path[:], module, name, jobs, items = pickle.load(sys.stdin.buffer)
         work = getattr(importlib.import_module(module), name)
-        _use_threads(1)
+        _set_threads(1)
         methods = multiprocessing.get_all_start_methods()
         context = multiprocessing.get_context("fork" if "fork" in methods else None)
         results, error = [], None
         try:
-            with ProcessPoolExecutor(jobs, context, initializer=_use_threads, initargs=(1,)) as pool:
+            with ProcessPoolExecutor(jobs, context, initializer=_set_threads, initargs=(1,)) as pool:
                 # What takes long should not begin last.
                 results = list(pool.map(work, items[::-1]))[::-1]
         except Exception as raised:
@@ -81,16 +83,16 @@ def main() -> None:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    before = _use_threads(1)
+def _use_one_thread() -> Iterator[None]:
+    before = _set_threads(1)
     try:
         yield
     finally:
-        _use_threads(before)
+        _set_threads(before)
 
 
-def _use_threads(number: int) -> int:
-    """Set PyTorch's number of threads, and return the previous one."""
+def _set_threads(number: int) -> int:
+    """Set PyTorch's number of threads and return the previous number."""
     import torch
 
     before = torch.get_num_threads()

@@ -18,7 +18,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9._~:/%\[\]-]+")
 
 
 def site_address(root: Path | None = None) -> str:
-    """Return the address of the course's site, which ends in a slash; empty if the course has none.
+    """Return the address of the course's site with a final slash, or an empty string.
 
     Args:
         root: the course's root folder; by default the project that this package is installed from, if it is.
@@ -27,12 +27,15 @@ def site_address(root: Path | None = None) -> str:
         CourseError: if the address is none of a folder on the web (``http://`` or ``https://``, a host, a path).
     """
     config = (root or PROJECT) / _CONFIG
-    return _configured(config, config.stat().st_mtime_ns) if config.is_file() else ""
+    return _read_address(config, config.stat().st_mtime_ns) if config.is_file() else ""
 
 
 @lru_cache(maxsize=4)
-def _configured(config: Path, changed: int) -> str:
-    """Return the address that a configuration names; `changed` is when it was written, so that an address is read again after a change."""
+def _read_address(config: Path, changed: int) -> str:
+    """Return the address in a configuration file.
+
+    ``changed``, its modification time, makes the cache notice changes.
+    """
     import yaml  # here, because a grader that finds no address to ask for has no use for it
 
     settings = yaml.safe_load(config.read_text(encoding="utf-8")) or {}
@@ -49,7 +52,7 @@ def _configured(config: Path, changed: int) -> str:
 
 
 def _is_web_folder(address: object) -> bool:
-    """Return whether an address is allowed in a student's page: http(s), with a host, in plain characters."""
+    """Return whether an address may stand in a student's page: http(s), with a host and only plain characters."""
     if not isinstance(address, str) or not _PLAIN.fullmatch(address):
         return False
     try:

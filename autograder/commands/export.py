@@ -12,7 +12,7 @@ from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.grade_chapter import update_late_penalties, update_pages
 from autograder.commands.options import chapters_argument, course_option
 from autograder.course.paths import course_folder
-from autograder.errors import some
+from autograder.errors import list_first
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
@@ -98,11 +98,11 @@ def export(
     for file in files:
         if file.left_out:
             lines.append(
-                f"not in {file.path.name}, because their number on the platform is unknown: {some(file.left_out)}"
+                f"not in {file.path.name}, because their number on the platform is unknown: {list_first(file.left_out)}"
             )
     lines += [*maximum_messages(shown, forms), *cleared]
     if scale and (unknown := [name for name in forms if forms[name].maximum is None]):
-        lines.append(f"not scaled, because no worksheet of Moodle's was read: {some(unknown)}")
+        lines.append(f"not scaled, because no worksheet of Moodle's was read: {list_first(unknown)}")
     lines += absent_lines(grades, form)
     lines += missing_conversations(vivas, form)
     if empty := not_begun_message(grades):
@@ -115,7 +115,7 @@ def export(
     if phrase := waiting((grade.student, grade.pending) for grade in grades):
         lines.append(phrase)
     if begun := [f"{grade.student} ({grade.chapter})" for grade in vivas if grade.pending]:
-        lines.append(f"conversations with unanswered questions, which count as wrong: {some(begun)}")
+        lines.append(f"conversations with unanswered questions, which count as wrong: {list_first(begun)}")
     lines += [HINTS[form]] if form in HINTS else []
     lines += [HINTS[IMPORT]] if any(file.path.name.startswith(IMPORT) for file in files) else []
     missing_data = gaps(course, grades)
@@ -142,7 +142,7 @@ def _export_feedback(
     archives = export_feedback(course, chapters, platform, folder)
     lines = [*renewed, *(str(path) for archive in archives for path in archive.paths)]
     lines += [
-        f"{archive.chapter}: left out, because their number on {platform.capitalize()} is unknown: {some(archive.left_out)}"
+        f"{archive.chapter}: left out, because their number on {platform.capitalize()} is unknown: {list_first(archive.left_out)}"
         for archive in archives
         if archive.left_out
     ]
@@ -156,4 +156,4 @@ def _export_feedback(
 
 def _left_out_message(chapter: str, strangers: Sequence[str]) -> str:
     pages = "1 page is" if len(strangers) == 1 else f"{len(strangers)} pages are"
-    return f"{chapter}: {pages} left out, of nobody who is in the class: {some(strangers)}"
+    return f"{chapter}: {pages} left out, of nobody who is in the class: {list_first(strangers)}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograder.commands.console import progress_bar
 from autograder.course.paths import shell_command
-from autograder.errors import CourseError, some
+from autograder.errors import CourseError, list_first
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
@@ -129,7 +129,7 @@ def _add_missing_students(collection: Collection) -> Iterator[None]:
     except CourseError as error:
         if not collection.missing:
             raise
-        who = some([item.student for item in collection.missing])
+        who = list_first([item.student for item in collection.missing])
         message = f"{error.what}\n  not brought in, {len(collection.missing)} of {collection.chapter}: {who}"
         raise CourseError(message, where=error.where, do=error.do) from error
 
@@ -233,7 +233,7 @@ def _own_tests_message(course: Course, chapter: str) -> str:
 
     names = [cell.name for cell in released_manifest(course, chapter).cells if cell.has_own_tests]
     where = "in each submission's own process, as in nbgrader, so a submission can forge their result"
-    return f"your own tests run {where}: {some(names)}" if names else ""
+    return f"your own tests run {where}: {list_first(names)}" if names else ""
 
 
 def _format_grades(
@@ -279,7 +279,7 @@ def _format_grades(
     for student, problem in problems:
         if problem.remark:
             remarks.setdefault(str(problem), []).append(student)
-    lines += [f"  note: {some(students)}: {text}" for text, students in remarks.items()]
+    lines += [f"  note: {list_first(students)}: {text}" for text, students in remarks.items()]
     if any(result.status == "not gradable" and result.student not in decided for result in results):
         give = shell_command(course, "decide", "STUDENT", chapter, "POINTS", "REASON")
         lines.append(f"  to give points to work that cannot be graded: {give}")

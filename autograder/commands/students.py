@@ -13,7 +13,7 @@ import click
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.options import OTHER_COURSE, course_option
 from autograder.course.paths import course_folder, require_writable, shell_command
-from autograder.errors import CourseError, some
+from autograder.errors import CourseError, list_first
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
@@ -180,8 +180,8 @@ def _erase(course: Course, typed: str) -> CommandResult:
         "report, exports and viva pages were removed; the commands write them again",
         "not erased: backups, the downloads that you collected from, and what the learning platform has",
     ]
-    lines += [f"handed in for others, who have no grade for it any more: {some(partners)}"] if partners else []
-    lines += [f"still named in {some(remaining)}: look there"] if remaining else []
+    lines += [f"handed in for others, who have no grade for it any more: {list_first(partners)}"] if partners else []
+    lines += [f"still named in {list_first(remaining)}: look there"] if remaining else []
     return CommandResult(
         {"removed": removed, "remaining": remaining}, "\n".join(lines), EXIT_FAILED if remaining else 0
     )
@@ -272,16 +272,16 @@ def _changes_text(enrolment: Enrolment, dry_run: bool, *, of_chapter: bool) -> s
         f"{len(enrolment.unchanged)} unchanged"
     ]
     if enrolment.added and total > len(enrolment.added):
-        lines.append(f"new: {some(enrolment.added)}")
+        lines.append(f"new: {list_first(enrolment.added)}")
     if enrolment.absent:
         hint = "is a teacher among them? --withdraw" if of_chapter else "--remove-missing takes them out"
-        lines.append(f"not on this list, and still in the class ({hint}): {some(enrolment.absent)}")
+        lines.append(f"not on this list, and still in the class ({hint}): {list_first(enrolment.absent)}")
     if enrolment.departed:
-        lines.append(f"not on this list, withdrawn, with their work kept: {some(enrolment.departed)}")
+        lines.append(f"not on this list, withdrawn, with their work kept: {list_first(enrolment.departed)}")
     if enrolment.removed:
-        lines.append(f"not on this list, removed without work: {some([*enrolment.removed])}")
+        lines.append(f"not on this list, removed without work: {list_first([*enrolment.removed])}")
     if enrolment.withdrawn:
-        who = some([*enrolment.withdrawn])
+        who = list_first([*enrolment.withdrawn])
         lines.append(f"on this list, and withdrawn or ignored in this course (--add takes them back): {who}")
     for name, chapters in enrolment.kept_groups.items():
         lines.append(
@@ -290,7 +290,9 @@ def _changes_text(enrolment: Enrolment, dry_run: bool, *, of_chapter: bool) -> s
         )
     if enrolment.moved_groups:
         moves = [f"{name} ({before} → {after or 'alone'})" for name, (before, after) in enrolment.moved_groups.items()]
-        lines.append(f"in another group in this chapter than before, and with the grade of that one: {some(moves)}")
+        lines.append(
+            f"in another group in this chapter than before, and with the grade of that one: {list_first(moves)}"
+        )
     if dry_run:
         lines.append("this was a dry run: nothing was written")
     return "\n".join([*lines, *map(str, enrolment.problems)])

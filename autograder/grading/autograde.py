@@ -14,7 +14,7 @@ from autograder.course.known_errors import explain_general_error
 from autograder.course.lock import course_lock
 from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import WorkerPool
-from autograder.errors import CourseError, some
+from autograder.errors import CourseError, list_first
 from autograder.grading.course_settings import (
     configured_settings,
     provenance,
@@ -85,7 +85,7 @@ def autograde(
     limits = settings or configured_settings(course)
     manifest = released_manifest(course, chapter)
     if mixed := [cell.name for cell in manifest.cells if cell.mixes_tests]:
-        message = f"these test cells call check and do something else, and would be worth nothing: {some(mixed)}"
+        message = f"these test cells call check and do something else, and would be worth nothing: {list_first(mixed)}"
         do = f"Write one cell with check and one with the rest, in source/{chapter}, and release the chapter again."
         raise CourseError(message, where=course.folder("source", ".", chapter), do=do)
     limits = replace(limits, jobs=jobs, device=resolve_device(device))

@@ -10,7 +10,7 @@ from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerPool
-from autograder.errors import CourseError, some
+from autograder.errors import CourseError, list_first
 from autograder.grading.autograde import autograde
 from autograder.grading.course_settings import provenance, settings_for_release
 from autograder.grading.record.journal import NO_STATE, RECORDED, submission_states
@@ -86,7 +86,7 @@ class Regrade:
         for why, phrase in _LEFT.items():
             who = [student for student, reason in self.skipped if reason == why]
             if who:
-                yield f"{len(who)} {phrase}" + ("" if why == "current" else f": {some(who)}")
+                yield f"{len(who)} {phrase}" + ("" if why == "current" else f": {list_first(who)}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data, ready for JSON."""

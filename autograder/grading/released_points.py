@@ -8,7 +8,7 @@ from typing import Any
 from autograder.course.authoring.myst import notebook_of, read_text
 from autograder.course.folder import Course
 from autograder.course.paths import project_root, shell_command
-from autograder.errors import CourseError, some
+from autograder.errors import CourseError, list_first
 from autograder.intake.notebook.manifest import Manifest, released_manifest
 from autograder.intake.notebook.problem import problems_of
 from autograder.intake.notebook.test_cells import OUT_OF_RANGE, differing_totals
@@ -48,7 +48,7 @@ def refuse_changed_points(course: Course, chapter: str) -> None:
     moved = sorted(name for name in both if then[name] != now[name])
     if moved:
         before, after = (sum(points[name] for name in both) for points in (then, now))
-        shown = some(moved)
+        shown = list_first(moved)
         raise CourseError(
             f"points of {chapter} changed from {before:g} to {after:g} since it was released ({shown})",
             where=course.root,

@@ -1,4 +1,4 @@
-"""Create known mistakes: edits of the reference in a TOML file beside each check.
+"""Create known mistakes from edits of the reference.
 
 ``edited`` makes the mistaken code out of the reference, ``table`` reads the file. Nothing here knows an exercise.
 """

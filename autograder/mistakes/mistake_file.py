@@ -1,4 +1,4 @@
-"""Read an exercise's known mistakes from the TOML file beside its declaration."""
+"""Read an exercise's known mistakes from the TOML file beside its check."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EQUIVALENT_KEYS = {"line", "before", "after", "reason"}
 
 @dataclass(frozen=True)
 class Alteration:
-    """The change of the reference behind a known mistake."""
+    """The changes to the reference that make a known mistake."""
 
     edits: tuple[Edit, ...]
     body: str | None = None  # a new body, or None
@@ -28,7 +28,7 @@ class Alteration:
 
 @dataclass(frozen=True)
 class Equivalent:
-    """A change of the reference without any effect, which no check can find (see ``tools.quality``)."""
+    """A change of the reference without any effect, which no check can find."""
 
     line: str  # the changed line, without its margin
     before: str  # the original text in it
@@ -38,7 +38,7 @@ class Equivalent:
 
 
 class MistakeFile(Sequence[Misconception]):
-    """The known mistakes of one exercise. The file is read on first use, and an edit is applied when its mistake first runs.
+    """The known mistakes of one exercise, which are read and applied on first use.
 
     Args:
         path: the TOML file: tables ``[[mistake]]`` with ``name``, ``class``, ``read``, ``told``, and ``edits`` or ``body`` or both; and
@@ -51,8 +51,8 @@ class MistakeFile(Sequence[Misconception]):
         self._reference = reference
 
     @cached_property
-    def _items(self) -> tuple[Misconception, ...]:
-        return tuple(self._item(table) for table in self._tables.get("mistake", []))
+    def _mistakes(self) -> tuple[Misconception, ...]:
+        return tuple(self._read_mistake(table) for table in self._tables.get("mistake", []))
 
     @cached_property
     def _tables(self) -> Mapping[str, Any]:
@@ -66,7 +66,7 @@ class MistakeFile(Sequence[Misconception]):
 
     @cached_property
     def equivalents(self) -> tuple[Equivalent, ...]:
-        """The changes of the reference that make no difference: the tables ``[[equivalent]]``."""
+        """The changes of the reference that make no difference."""
         entries = []
         for table in self._tables.get("equivalent", []):
             missing, unknown = _EQUIVALENT_KEYS - set(table), set(table) - _EQUIVALENT_KEYS - {"of"}
@@ -81,7 +81,7 @@ class MistakeFile(Sequence[Misconception]):
             entries.append(Equivalent(**table))
         return tuple(entries)
 
-    def _item(self, table: Mapping[str, Any]) -> Misconception:
+    def _read_mistake(self, table: Mapping[str, Any]) -> Misconception:
         name = table.get("name", "a mistake without a name")
         where = f"{self.path}: {name}"
         missing, unknown = {"name", "class", "read", "told"} - set(table), set(table) - _KEYS
@@ -111,8 +111,8 @@ class MistakeFile(Sequence[Misconception]):
         )
 
     def alteration(self, mistake: Misconception) -> Alteration:
-        """Return the change of the reference behind one of these known mistakes."""
-        table = self._tables["mistake"][self._items.index(mistake)]
+        """Return the changes that make one of these known mistakes."""
+        table = self._tables["mistake"][self._mistakes.index(mistake)]
         return Alteration(tuple(Edit(**edit) for edit in table.get("edits", ())), table.get("body"))
 
     @overload
@@ -120,10 +120,10 @@ class MistakeFile(Sequence[Misconception]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Misconception]: ...
     def __getitem__(self, index: int | slice) -> Misconception | Sequence[Misconception]:
-        return self._items[index]
+        return self._mistakes[index]
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._mistakes)
 
     def __iter__(self) -> Iterator[Misconception]:
-        return iter(self._items)
+        return iter(self._mistakes)

@@ -1,4 +1,4 @@
-"""Create a wrong implementation by editing the source of the reference.
+"""Create a wrong implementation by editing the reference's source.
 
 The edited definition runs in its own module. It imports unchanged names; the definitions between the exercise and an edited helper are
 copied, so that the exercise really runs the edited helper.
@@ -33,12 +33,12 @@ PROJECT = "tfcourse"
 
 
 class EditError(CourseError):
-    """An edit does not fit its source."""
+    """An error in an edit, which does not fit its source."""
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One change of a definition's source, exactly one of four kinds."""
+    """One change of a definition's source, of exactly one of four kinds."""
 
     find: str = ""  # text that occurs exactly once in the code, without docstrings
     replace: str | None = None  # its replacement
@@ -61,7 +61,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Node:
-    """A top-level definition of the project: its location, and its code without docstrings."""
+    """A top-level definition of the project and its code without docstrings."""
 
     module: str  # the module that holds it
     name: str
@@ -76,7 +76,7 @@ class Node:
 def apply_edits(
     reference: Callable[..., Any], edits: Sequence[Edit], *, body: str | None = None, name: str, file: Path
 ) -> Callable[..., Any]:
-    """Apply edits to the source of the reference and return the wrong implementation.
+    """Return the wrong implementation that edits of the reference create.
 
     Args:
         reference: a public function or class of the project.
@@ -98,37 +98,37 @@ def edited_source(reference: Callable[..., Any], edits: Sequence[Edit], *, body:
     Raises:
         EditError: if an edit does not fit.
     """
-    start, sources = _key(reference), Sources()
+    start, sources = _definition_key(reference), Sources()
     reached = sources.reachable(start)
-    return sources.module_source(start, reached, _changed(start, reached, edits, body))
+    return sources.module_source(start, reached, _change_definitions(start, reached, edits, body))
 
 
 def changed_definitions(
     reference: Callable[..., Any], edits: Sequence[Edit], *, body: str | None = None
 ) -> dict[tuple[str, str], str]:
-    """Return the code of the definitions that edits change, by module and name.
+    """Return the edited code of the definitions that edits change.
 
     Raises:
         EditError: if an edit does not fit.
     """
-    start = _key(reference)
-    return _changed(start, Sources().reachable(start), edits, body)
+    start = _definition_key(reference)
+    return _change_definitions(start, Sources().reachable(start), edits, body)
 
 
-def _key(reference: Callable[..., Any]) -> tuple[str, str]:
+def _definition_key(reference: Callable[..., Any]) -> tuple[str, str]:
     return reference.__module__, reference.__name__
 
 
-def _changed(
+def _change_definitions(
     start: tuple[str, str], reached: Mapping[tuple[str, str], Node], edits: Sequence[Edit], body: str | None
 ) -> dict[tuple[str, str], str]:
     changed: dict[tuple[str, str], str] = {}
     if body is not None:
-        changed[start] = _with_body(reached[start].code, body)
+        changed[start] = _replace_body(reached[start].code, body)
     for edit in edits:
-        key, method = _target(edit, start, reached)
+        key, method = _find_target(edit, start, reached)
         code = changed.get(key, reached[key].code)
-        changed[key] = _apply(edit, code, method)
+        changed[key] = _apply_edit(edit, code, method)
     for (_, changed_name), code in changed.items():
         try:
             ast.parse(code)
@@ -137,8 +137,10 @@ def _changed(
     return changed
 
 
-def _target(edit: Edit, start: tuple[str, str], reached: Mapping[tuple[str, str], Node]) -> tuple[tuple[str, str], str]:
-    """Return the definition that an edit changes, and the method, or an empty name."""
+def _find_target(
+    edit: Edit, start: tuple[str, str], reached: Mapping[tuple[str, str], Node]
+) -> tuple[tuple[str, str], str]:
+    """Return the definition that an edit changes, and its method or an empty string."""
     owner, _, method = edit.of.partition(".")
     if not owner:
         is_class = reached[start].code.lstrip().startswith(("class ", "@")) and "class " in reached[start].code
@@ -155,8 +157,8 @@ def _target(edit: Edit, start: tuple[str, str], reached: Mapping[tuple[str, str]
 # ----------------------------------------------------------------------------------------------------------- edits
 
 
-def _apply(edit: Edit, code: str, method: str) -> str:
-    first, end = _span(code, method)
+def _apply_edit(edit: Edit, code: str, method: str) -> str:
+    first, end = _method_span(code, method)
     part = code[first:end]
     if edit.find:
         assert edit.replace is not None
@@ -165,16 +167,16 @@ def _apply(edit: Edit, code: str, method: str) -> str:
             raise EditError(f"find = {edit.find!r} stands {count} times in the code, expected once")
         part = part.replace(edit.find, edit.replace)
     elif edit.drop:
-        part = _without(part, edit.drop)
+        part = _drop_statement(part, edit.drop)
     elif edit.returns:
-        part = _with_returns(part, edit.returns)
+        part = _replace_returns(part, edit.returns)
     else:
-        part = _with_first(part, edit.first)
+        part = _insert_first(part, edit.first)
     return code[:first] + part + code[end:]
 
 
-def _span(code: str, method: str) -> tuple[int, int]:
-    """Return the start and end of a method in a class's code, or of the whole code if no method is named."""
+def _method_span(code: str, method: str) -> tuple[int, int]:
+    """Return the start and end of a method in a class's code, or of the whole code for an empty name."""
     if not method:
         return 0, len(code)
     text = ModuleSource(Path("edited"), code)
@@ -186,14 +188,14 @@ def _span(code: str, method: str) -> tuple[int, int]:
     return text.offset(first_line(methods[0]), 0), end
 
 
-def _parsed(part: str) -> tuple[ModuleSource, str]:
-    """Parse indented code as a module, and return it with its indentation."""
+def _parse_indented(part: str) -> tuple[ModuleSource, str]:
+    """Parse indented code as a module, and return the module and the indentation."""
     margin = part[: len(part) - len(part.lstrip())]
     return ModuleSource(Path("edited"), textwrap.dedent(part)), margin
 
 
-def _without(part: str, beginning: str) -> str:
-    text, margin = _parsed(part)
+def _drop_statement(part: str, beginning: str) -> str:
+    text, margin = _parse_indented(part)
     statements = [
         node
         for node in ast.walk(text.tree)
@@ -203,19 +205,19 @@ def _without(part: str, beginning: str) -> str:
         raise EditError(f"drop = {beginning!r} begins {len(statements)} statements, expected one")
     node, lines = statements[0], list(text.lines)
     lines[first_line(node) - 1 : last_line(node)] = (
-        [" " * node.col_offset + "pass"] if _is_alone(node, text.tree) else []
+        [" " * node.col_offset + "pass"] if _is_only_statement(node, text.tree) else []
     )
     return textwrap.indent("\n".join(lines), margin)
 
 
-def _is_alone(node: ast.stmt, tree: ast.Module) -> bool:
-    """Return whether a statement is the only one of its block, which must not become empty."""
+def _is_only_statement(node: ast.stmt, tree: ast.Module) -> bool:
+    """Return whether a statement is the only one of its block."""
     blocks = (getattr(parent, field, None) for parent in ast.walk(tree) for field in ("body", "orelse", "finalbody"))
     return any(isinstance(block, list) and len(block) == 1 and block[0] is node for block in blocks)
 
 
-def _with_returns(part: str, expression: str) -> str:
-    text, margin = _parsed(part)
+def _replace_returns(part: str, expression: str) -> str:
+    text, margin = _parse_indented(part)
     spans = [
         (
             text.offset(node.value.lineno, node.value.col_offset),
@@ -241,8 +243,8 @@ def _own_returns(node: ast.AST) -> Iterator[ast.Return]:
             yield from _own_returns(child)
 
 
-def _with_first(part: str, statements: str) -> str:
-    text, margin = _parsed(part)
+def _insert_first(part: str, statements: str) -> str:
+    text, margin = _parse_indented(part)
     node = text.tree.body[0]
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         raise EditError("first: only a function has a first statement")
@@ -252,7 +254,7 @@ def _with_first(part: str, statements: str) -> str:
     return textwrap.indent("\n".join(lines), margin)
 
 
-def _with_body(code: str, body: str) -> str:
+def _replace_body(code: str, body: str) -> str:
     text = ModuleSource(Path("edited"), code)
     node = text.tree.body[0]
     assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
@@ -277,23 +279,23 @@ class Sources:
         return self._texts[module]
 
     def node(self, module: str, name: str) -> Node | None:
-        """Return a definition of the project; None for other imports, built-ins, and names that are no function or class."""
+        """Return a function or class of the project, or None for any other name."""
         statement = self.text(module).definitions.get(name)
         if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return None
         text = self.text(module)
-        numbers = _without_docstrings(statement)
+        numbers = _lines_without_docstrings(statement)
         return Node(module, name, "\n".join(text.lines[number - 1] for number in numbers), numbers)
 
     def neighbours(self, module: str, name: str) -> Iterator[tuple[str, str]]:
-        """Yield the functions and classes of the project that a definition uses."""
+        """Yield the project's functions and classes that a definition uses."""
         text = self.text(module)
         for read in text.reads(text.definitions[name]):
-            key = self._resolve(module, read.id)
+            key = self._resolve_name(module, read.id)
             if key is not None and key != (module, name):
                 yield key
 
-    def _resolve(self, module: str, name: str) -> tuple[str, str] | None:
+    def _resolve_name(self, module: str, name: str) -> tuple[str, str] | None:
         text = self.text(module)
         if name in text.definitions:
             key = module, name
@@ -304,7 +306,7 @@ class Sources:
         return key if self.node(*key) is not None else None
 
     def reachable(self, start: tuple[str, str]) -> dict[tuple[str, str], Node]:
-        """Return every definition of the project that one uses, directly or indirectly, and itself; dependencies come first."""
+        """Return all project definitions that one uses directly or indirectly, dependencies first, itself last."""
         definitions: dict[tuple[str, str], Node] = {}
         visited: set[tuple[str, str]] = set()
 
@@ -326,18 +328,18 @@ class Sources:
     def module_source(
         self, start: tuple[str, str], reached: Mapping[tuple[str, str], Node], changed: Mapping[tuple[str, str], str]
     ) -> str:
-        """Return a module with the changed definitions and those through which the start uses them."""
-        copied = self._between(start, reached, set(changed))
+        """Return a module with the changed definitions and the definitions through which they are used."""
+        copied = self._path_definitions(start, reached, set(changed))
         names = [name for _, name in copied]
         if len(set(names)) != len(names):
             raise EditError(f"two definitions of one name would be copied: {', '.join(sorted(names))}")
         parts = [changed.get(key, reached[key].code) for key in reached if key in copied]
-        imports = self._imports(
+        imports = self._import_lines(
             [(key, changed.get(key, reached[key].code)) for key in reached if key in copied], set(names)
         )
         return "\n\n\n".join(["\n".join(["from __future__ import annotations", *imports]), *parts]) + "\n"
 
-    def _between(
+    def _path_definitions(
         self, start: tuple[str, str], reached: Mapping[tuple[str, str], Node], targets: set[tuple[str, str]]
     ) -> set[tuple[str, str]]:
         """Return the definitions on the paths from the start to the targets, both ends included."""
@@ -351,19 +353,19 @@ class Sources:
                     grown = True
         return copied
 
-    def _imports(self, parts: Sequence[tuple[tuple[str, str], str]], copied: set[str]) -> list[str]:
-        """Return the imports that copied definitions need, as in their modules."""
+    def _import_lines(self, parts: Sequence[tuple[tuple[str, str], str]], copied: set[str]) -> list[str]:
+        """Return the imports that copied definitions need."""
         lines: dict[str, str] = {}
         for (module, _), code in parts:
             text = self.text(module)
             statement = ModuleSource(Path("edited"), code)
             for read in (read for node in statement.tree.body for read in statement.reads(node)):
-                line = self._import_of(text, module, read.id, copied)
+                line = self._import_line(text, module, read.id, copied)
                 if line and lines.setdefault(read.id, line) != line:
                     raise EditError(f"the name {read.id} means two things: {lines[read.id]!r} and {line!r}")
         return sorted(set(lines.values()))
 
-    def _import_of(self, text: ModuleSource, module: str, name: str, copied: set[str]) -> str:
+    def _import_line(self, text: ModuleSource, module: str, name: str, copied: set[str]) -> str:
         if name in copied:
             return ""
         if name in text.definitions:
@@ -392,8 +394,8 @@ _WELL_KNOWN = {
 }
 
 
-def _without_docstrings(node: Definition) -> tuple[int, ...]:
-    """Return the line numbers of a definition without its docstring and its methods' docstrings."""
+def _lines_without_docstrings(node: Definition) -> tuple[int, ...]:
+    """Return the line numbers of a definition, without its docstrings."""
     owners: list[Definition] = [node]
     if isinstance(node, ast.ClassDef):
         owners += [item for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
@@ -403,7 +405,7 @@ def _without_docstrings(node: Definition) -> tuple[int, ...]:
 
 
 def run_source(text: str, name: str, file: str) -> Callable[..., Any]:
-    """Run source as a new module and return its definition of a name; tracebacks show the source under ``file``.
+    """Run source as a new module and return its definition of a name.
 
     Raises:
         EditError: if it does not run.

@@ -1,1 +1,1 @@
-"""Read and rewrite Python source that is never run: our modules and students' cells."""
+"""Read and rewrite Python source without running it."""

@@ -1,4 +1,4 @@
-"""Parse students' code cells, without running them.
+"""Parse students' code cells without running them.
 
 This runs outside the sandbox, on texts that students choose. It protects against:
 
@@ -40,7 +40,7 @@ _TOKENIZED, _SPARE = 5, 200
 
 @lru_cache(maxsize=256)
 def parse_cell(source: str) -> ast.Module | None:
-    """Return the syntax tree of a cell, or None if it is no Python, so that it cannot run either.
+    """Return a cell's syntax tree, or None if the cell is not Python and so cannot run.
 
     Args:
         source: its text. Lines of IPython's own are what IPython makes of them, and code that a cell magic runs follows its call.
@@ -49,7 +49,7 @@ def parse_cell(source: str) -> ast.Module | None:
         UnreadableCellError: if it may run, but is too long, too deep or too laborious to be read.
     """
     try:
-        tree = parse_text(_python(source))
+        tree = parse_text(_to_python(source))
     except SyntaxError:
         return None
     except (RecursionError, MemoryError):
@@ -63,13 +63,13 @@ def parse_cell(source: str) -> ast.Module | None:
 
 
 def syntax_error(source: str) -> str:
-    """Return what Python's parser has against a cell, with the line, or nothing. Its text alone decides about that.
+    """Return Python's syntax error for a cell with its line, or an empty string.
 
     Args:
         source: its text.
     """
     try:
-        parse_text(_python(source))
+        parse_text(_to_python(source))
     except SyntaxError as fault:
         return f"{fault.msg} (line {fault.lineno})"
     except _UNREADABLE:
@@ -81,8 +81,8 @@ def syntax_error(source: str) -> str:
 _UNREADABLE = (UnreadableCellError, SyntaxError, ValueError, RecursionError, MemoryError)
 
 
-def _python(source: str) -> str:
-    """Return a cell's text as the Python that IPython makes of it and runs.
+def _to_python(source: str) -> str:
+    """Return the Python code that IPython makes of a cell.
 
     Raises:
         UnreadableCellError: if it is too long, or would take too long.
@@ -100,11 +100,11 @@ def _python(source: str) -> str:
         blank = "\n" * magic[0].count("\n")
         calls.append(f"get_ipython().run_line_magic({magic['name']!r}, {magic['line'].strip()!r}){blank}")
         begin = magic.end()
-    return "".join(calls) + _translated(source[begin:])
+    return "".join(calls) + _translate_magics(source[begin:])
 
 
-def _translated(source: str) -> str:
-    """Return what IPython makes of a cell, one statement at a time."""
+def _translate_magics(source: str) -> str:
+    """Translate a cell's IPython syntax to Python, one statement at a time."""
     manager = TransformerManager()
     lines = (source if source.endswith("\n") else f"{source}\n").splitlines(keepends=True)
     for transform in (*manager.cleanup_transforms, *manager.line_transforms):
@@ -128,7 +128,7 @@ def _translated(source: str) -> str:
 
 
 def _next_statement(waiting: list[str]) -> list[str]:
-    """Take the lines of the next statement from the end of a list; all lines if it does not end."""
+    """Remove the lines of the next statement from a list and return them."""
     taken: list[str] = []
 
     def line() -> str:
@@ -151,7 +151,7 @@ _CELL_MAGIC = re.compile(r"\s*%%(?P<name>\w+)(?P<line>[^\n]*)(?:\n|$)")
 
 
 def _require_shallow(root: ast.AST) -> None:
-    """Raise if nodes are nested too deeply for recursive visitors."""
+    """Raise an error if nodes are nested too deeply for recursive visitors."""
     level: list[ast.AST] = [root]
     for _ in range(DEEPEST + 1):
         level = [child for node in level for child in ast.iter_child_nodes(node)]

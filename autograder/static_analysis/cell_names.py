@@ -27,48 +27,48 @@ _ODD_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 
 
 def defined_names(source: str, *, imports: bool = True) -> frozenset[str]:
-    """Return the names that a cell binds at its top level: functions, classes, assignments and, unless they do not count, imports.
+    """Return the names that a cell binds at its top level.
 
     A cell that Python cannot parse is read line by line, so that a syntax error does not hide where an exercise was written.
     """
-    return _outline(source).bound if imports else _outline(source).written
+    return _cached_summary(source).bound if imports else _cached_summary(source).written
 
 
 def definitions_in_text(text: str) -> frozenset[str]:
-    """Return the functions and classes whose definition begins a line of a text, whatever kind of text it is."""
+    """Return the functions and classes that a text, Python or not, defines at the start of a line."""
     return frozenset(_DEFINED.findall(text))
 
 
 def is_python(source: str) -> bool:
-    """Return whether Python can read a cell."""
-    return _parse(source) is not None
+    """Return whether a cell is valid Python."""
+    return _parse_without_magics(source) is not None
 
 
 def cell_magic(source: str) -> str:
-    """Return the magic that takes a cell away from Python, for example ``%%bash``, or nothing."""
+    """Return the magic of a cell in another language, such as ``%%bash``, or an empty string."""
     match = _CELL_MAGIC.match(source)
     return f"%%{match[1]}" if match and match[1] not in _TRANSPARENT else ""
 
 
-def has_invisible(source: str) -> bool:
-    """Return whether a cell has invisible characters, or spaces that Python does not accept as spaces."""
+def has_invisible_characters(source: str) -> bool:
+    """Return whether a cell has invisible characters or spaces that Python rejects."""
     return bool(_INVISIBLE.search(source) or _ODD_SPACE.search(source))
 
 
 def strip_invisible_characters(source: str) -> str:
-    """Return a cell without characters that nobody sees, if Python can read it only then; else the cell as it is."""
-    if not has_invisible(source) or is_python(source):
+    """Remove invisible characters from a cell if that makes it valid Python."""
+    if not has_invisible_characters(source) or is_python(source):
         return source
     mended = _ODD_SPACE.sub(" ", _INVISIBLE.sub("", source))
     return mended if is_python(mended) else source
 
 
 def checked_names(source: str) -> frozenset[str]:
-    """Return the names that a cell hands to ``check(…)`` at its top level."""
-    return _outline(source).checked
+    """Return the names that a cell passes to ``check(…)`` at its top level."""
+    return _cached_summary(source).checked
 
 
-class Outline(NamedTuple):
+class CellSummary(NamedTuple):
     """A summary of a cell's top level."""
 
     bound: frozenset[str]  # names that it binds
@@ -82,22 +82,22 @@ class Outline(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _outline(source: str) -> Outline:
-    return outline(source)
+def _cached_summary(source: str) -> CellSummary:
+    return summarise_cell(source)
 
 
-def outline(source: str, bodies: frozenset[str] = frozenset(), *, parse: bool = True) -> Outline:
-    """Return what a cell does at its top level.
+def summarise_cell(source: str, bodies: frozenset[str] = frozenset(), *, parse: bool = True) -> CellSummary:
+    """Return a summary of a cell's top level.
 
     Args:
         source: its text.
         bodies: the definitions of which a digest is wanted.
         parse: whether Python's parser may read it. A cell that it cannot or must not read is read line by line.
     """
-    tree = _parse(source) if parse else None
+    tree = _parse_without_magics(source) if parse else None
     if tree is None:
         defined = frozenset(_DEFINED.findall(source)) | frozenset(_ASSIGNED.findall(source))
-        return Outline(defined, defined, frozenset(_CHECKED.findall(source)))
+        return CellSummary(defined, defined, frozenset(_CHECKED.findall(source)))
     calls = (node.value for node in tree.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
     checked = frozenset(
         call.args[0].id
@@ -107,13 +107,13 @@ def outline(source: str, bodies: frozenset[str] = frozenset(), *, parse: bool = 
         and call.args
         and isinstance(call.args[0], ast.Name)
     )
-    bound, written = (frozenset(_bound(tree.body, imports=imports)) for imports in (True, False))
-    return Outline(bound, written, checked, _bodies(tree, bodies), _buried(tree))
+    bound, written = (frozenset(_find_bound_names(tree.body, imports=imports)) for imports in (True, False))
+    return CellSummary(bound, written, checked, _body_digests(tree, bodies), _nested_definitions(tree))
 
 
-def _buried(tree: ast.Module) -> dict[str, str]:
+def _nested_definitions(tree: ast.Module) -> dict[str, str]:
     nested: dict[str, str] = {}
-    for outer in _definitions(tree.body):
+    for outer in _find_definitions(tree.body):
         kind = "class" if isinstance(outer, ast.ClassDef) else "function"
         for inner in ast.walk(outer):
             if inner is not outer and isinstance(inner, _DEFINITIONS):
@@ -121,9 +121,9 @@ def _buried(tree: ast.Module) -> dict[str, str]:
     return nested
 
 
-def _bodies(tree: ast.Module, names: frozenset[str]) -> dict[str, str]:
+def _body_digests(tree: ast.Module, names: frozenset[str]) -> dict[str, str]:
     digests: dict[str, str] = {}
-    for node in _definitions(tree.body):
+    for node in _find_definitions(tree.body):
         if node.name in names and node.name not in digests:
             for part in ast.walk(node):
                 if isinstance(part, _DEFINITIONS) and ast.get_docstring(part, clean=False) is not None:
@@ -133,11 +133,11 @@ def _bodies(tree: ast.Module, names: frozenset[str]) -> dict[str, str]:
 
 
 def only_check(source: str) -> tuple[str, bool] | None:
-    """Return the name that a cell checks, and whether with hidden tests; None if the cell does anything else.
+    """Return the name that a cell checks and whether with hidden tests, or None if the cell does anything else.
 
     Its statements are calls ``check(name)`` and ``check(name, hidden=True)`` with one name, and perhaps the import of ``check``.
     """
-    tree = _parse(source)
+    tree = _parse_without_magics(source)
     lines = [] if tree is None else [ast.unparse(statement) for statement in tree.body]
     calls = [_ONLY_CHECK.fullmatch(line) for line in lines if line != "from tfcourse import check"]
     names = {call and call[1] for call in calls}
@@ -145,8 +145,8 @@ def only_check(source: str) -> tuple[str, bool] | None:
 
 
 def ends_in_check(source: str) -> bool:
-    """Return whether a cell's last statement is a call of ``check``: its result is then the cell's score."""
-    tree = _parse(source)
+    """Return whether a cell's last statement is a call of ``check``."""
+    tree = _parse_without_magics(source)
     last = tree.body[-1] if tree is not None and tree.body else None
     if not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call):
         return False
@@ -154,17 +154,17 @@ def ends_in_check(source: str) -> bool:
 
 
 def imports_check(source: str) -> bool:
-    """Return whether a cell imports the course's ``check``, as the setup cell does."""
+    """Return whether a cell imports the course's ``check``."""
     return imports_from_course(source) and "check" in defined_names(source)
 
 
 def imports_from_course(source: str) -> bool:
-    """Return whether a line of a cell imports something from the course's package."""
+    """Return whether a cell imports something from the course's package."""
     return re.search(r"^[ \t]*from[ \t]+tfcourse[ \t]+import\b", source, re.MULTILINE) is not None
 
 
-def _without_magics(text: str) -> str:
-    """Replace every line of IPython's syntax by a statement without effect."""
+def _neutralise_magics(text: str) -> str:
+    """Replace every line of IPython syntax by a statement without effect."""
     return "\n".join(_plain_line(line) for line in text.split("\n"))
 
 
@@ -180,24 +180,24 @@ def _plain_line(line: str) -> str:
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def _parse(source: str) -> ast.Module | None:
-    """Return a cell's tree, magics left out; None if Python cannot read it, or should not try."""
+def _parse_without_magics(source: str) -> ast.Module | None:
+    """Return a cell's tree without magics, or None if it cannot be parsed."""
     if cell_magic(source):
         return ast.Module(body=[], type_ignores=[])
     text = _CELL_MAGIC.sub("", source)
-    tree = _tree(text)
-    return tree if tree is not None else _tree(_ASSIGNED_MAGIC.sub(r"\1None", _without_magics(text)))
+    tree = _cached_tree(text)
+    return tree if tree is not None else _cached_tree(_ASSIGNED_MAGIC.sub(r"\1None", _neutralise_magics(text)))
 
 
-def _tree(text: str) -> ast.Module | None:
+def _cached_tree(text: str) -> ast.Module | None:
     try:
         return parse_text(text)
     except (UnreadableCellError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
-def _bound(statements: list[ast.stmt], *, imports: bool) -> Iterator[str]:
-    for node in _statements(statements):
+def _find_bound_names(statements: list[ast.stmt], *, imports: bool) -> Iterator[str]:
+    for node in _top_level_statements(statements):
         if isinstance(node, _DEFINITIONS):
             yield node.name
         elif isinstance(node, (ast.Import, ast.ImportFrom)) and imports:
@@ -214,12 +214,12 @@ def _dump(node: ast.AST) -> str:
         return ""
 
 
-def _definitions(statements: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    return (node for node in _statements(statements) if isinstance(node, _DEFINITIONS))
+def _find_definitions(statements: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    return (node for node in _top_level_statements(statements) if isinstance(node, _DEFINITIONS))
 
 
-def _statements(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield statements and what conditions, loops and attempts hold: all that runs at the top level of a cell."""
+def _top_level_statements(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield all statements that run at a cell's top level, also in conditions, loops and attempts."""
     # Not recursive: a chain of a thousand elif is as deep as it is long.
     waiting = list(statements)[::-1]
     while waiting:

@@ -1,4 +1,4 @@
-"""Find the source of a function or class, and rewrite it with other bodies: head and docstring stay to the letter."""
+"""Find the source of a function or class, and replace its bodies."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ModuleSource:
 
     @cached_property
     def definitions(self) -> dict[str, ast.stmt]:
-        """The statements that bind the module's own top-level names: functions, classes, assignments."""
+        """The statements that bind the module's own top-level names."""
         by_name: dict[str, ast.stmt] = {}
         for statement in self.tree.body:
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -56,34 +56,34 @@ class ModuleSource:
 
     @cached_property
     def imports(self) -> dict[str, tuple[str, str | None]]:
-        """What the module's imports bind: ``{name: (module, attribute)}``."""
+        """The names that the module's imports bind: ``{name: (module, attribute)}``."""
         return import_targets(self.tree.body)
 
     def reads(self, node: ast.stmt) -> Sequence[ast.Name]:
-        """Return the names that a statement of the module takes from outside; each statement is searched once."""
-        if node not in self._reads:
-            self._reads[node] = tuple(global_names(node))
-        return self._reads[node]
+        """Return the names that a statement uses from outside it."""
+        if node not in self._cached_reads:
+            self._cached_reads[node] = tuple(global_names(node))
+        return self._cached_reads[node]
 
     @cached_property
-    def _reads(self) -> dict[ast.stmt, tuple[ast.Name, ...]]:
+    def _cached_reads(self) -> dict[ast.stmt, tuple[ast.Name, ...]]:
         return {}
 
     def offset(self, line: int, column: int) -> int:
-        """Turn a line and a column in bytes, as ``ast`` gives them, into an index of the text."""
-        return self._starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
+        """Return the index in the text of a line and a column in bytes, as ``ast`` gives them."""
+        return self._line_starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
 
     @cached_property
-    def _starts(self) -> list[int]:
-        """Where each line begins in the text."""
+    def _line_starts(self) -> list[int]:
+        """The index of each line's beginning."""
         return [0, *accumulate(len(line) + 1 for line in self.lines)]
 
     def slice(self, first: int, last: int) -> list[str]:
-        """Return the lines from ``first`` to ``last``, counted from 1, both included."""
+        """Return the lines from ``first`` to ``last`` inclusive, counted from 1."""
         return self.lines[first - 1 : last]
 
-    def of(self, node: ast.stmt) -> str:
-        """Return the source of a statement, decorators included."""
+    def source_of(self, node: ast.stmt) -> str:
+        """Return the source of a statement with its decorators."""
         return "\n".join(self.slice(first_line(node), last_line(node)))
 
 
@@ -95,14 +95,14 @@ def module_source(path: Path) -> ModuleSource:
     """
     try:
         stat = path.stat()
-        return _module_text(path, stat.st_mtime_ns, stat.st_size)
+        return _read_module(path, stat.st_mtime_ns, stat.st_size)
     except OSError as error:
         raise CourseError(f"the module cannot be read ({error.strerror})", where=path) from error
 
 
 # Room for all modules of the course: a student build asks for one after the other, which would push each out of a smaller cache.
 @lru_cache(maxsize=1024)
-def _module_text(path: Path, modified: int, size: int) -> ModuleSource:
+def _read_module(path: Path, modified: int, size: int) -> ModuleSource:
     module = ModuleSource(path, path.read_text(encoding="utf-8"))
     try:
         _ = module.tree
@@ -116,7 +116,7 @@ _registered: dict[str, ModuleSource] = {}
 
 
 def register_source(file: str, text: str) -> ModuleSource:
-    """Remember the source of a module that lies in no file, under the name that its code gives as its file.
+    """Register the source of a module without a file under its code's file name.
 
     Raises:
         SyntaxError: if it is no Python.
@@ -128,7 +128,7 @@ def register_source(file: str, text: str) -> ModuleSource:
 
 
 def find_definition(obj: Callable[..., Any]) -> tuple[ModuleSource, Definition]:
-    """Return a function's or class's module and its node there.
+    """Return the module and the syntax node of a function or class.
 
     Raises:
         CourseError: if it has no source, for example because it was made by ``functools.partial`` or is a lambda.
@@ -136,7 +136,7 @@ def find_definition(obj: Callable[..., Any]) -> tuple[ModuleSource, Definition]:
     # Decorators such as torch.no_grad() wrap; the source is that of the function within.
     obj = inspect.unwrap(obj)
     name = getattr(obj, "__name__", repr(obj))
-    file = _file_of(obj)
+    file = _find_file(obj)
     if file is None:
         raise CourseError(f"{name} has no source file", do="Write it as a function or a class in a module.")
     module = _registered.get(str(file)) or module_source(file)
@@ -152,7 +152,7 @@ def find_definition(obj: Callable[..., Any]) -> tuple[ModuleSource, Definition]:
     return module, matches[0]
 
 
-def _file_of(obj: Callable[..., Any]) -> Path | None:
+def _find_file(obj: Callable[..., Any]) -> Path | None:
     if inspect.isclass(obj):
         file = getattr(sys.modules.get(obj.__module__), "__file__", None)
     elif inspect.isfunction(obj):
@@ -163,13 +163,13 @@ def _file_of(obj: Callable[..., Any]) -> Path | None:
 
 
 def first_line(node: ast.stmt) -> int:
-    """Return the line of a statement's first decorator, or its own."""
+    """Return the line of a statement's first decorator, or else its own."""
     decorators: Sequence[ast.expr] = getattr(node, "decorator_list", ())
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def last_line(node: ast.stmt) -> int:
-    """Return a statement's last line."""
+    """Return the last line of a statement."""
     return node.end_lineno or node.lineno
 
 
@@ -181,7 +181,7 @@ def assigned_names(statement: ast.Assign | ast.AnnAssign) -> list[str]:
 
 
 def docstring_node(node: Definition) -> ast.stmt | None:
-    """Return the statement that is the docstring of a function or class, if it has one."""
+    """Return the docstring statement of a function or class, or None."""
     first = node.body[0]
     is_text = (
         isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
@@ -194,45 +194,45 @@ def body_statements(node: Definition) -> list[ast.stmt]:
     return node.body[1:] if docstring_node(node) is not None else node.body
 
 
-def head(module: ModuleSource, node: Definition) -> list[str]:
+def definition_head(module: ModuleSource, node: Definition) -> list[str]:
     """Return the lines of decorators, signature and docstring, without comments for tools.
 
     Raises:
         CourseError: if the body begins on the line of the signature.
     """
-    if node.body[0].lineno == node.lineno or _signature_end(module, node) == node.body[0].lineno:
+    if node.body[0].lineno == node.lineno or _find_signature_end(module, node) == node.body[0].lineno:
         raise CourseError(
             f"the body of {node.name} begins on the line of its signature",
             where=f"{module.path}:{node.lineno}",
             do="Begin it on a new line.",
         )
     doc = docstring_node(node)
-    signature_end = _signature_end(module, node)
-    lines = without_tool_comments(module.slice(first_line(node), signature_end))
+    signature_end = _find_signature_end(module, node)
+    lines = remove_tool_comments(module.slice(first_line(node), signature_end))
     return lines if doc is None else [*lines, *module.slice(signature_end + 1, last_line(doc))]
 
 
-def body(module: ModuleSource, node: Function) -> list[str]:
-    """Return the lines of a function's body after its docstring, comments among them, without comments for tools."""
+def function_body(module: ModuleSource, node: Function) -> list[str]:
+    """Return the lines of a function's body after its docstring, without comments for tools."""
     doc = docstring_node(node)
-    start = (_signature_end(module, node) if doc is None else last_line(doc)) + 1
-    lines = without_tool_comments(module.slice(start, last_line(node)))
+    start = (_find_signature_end(module, node) if doc is None else last_line(doc)) + 1
+    lines = remove_tool_comments(module.slice(start, last_line(node)))
     while lines and not lines[0].strip():
         lines.pop(0)
     return lines
 
 
-def members(node: ast.ClassDef) -> tuple[list[Function], list[Function]]:
-    """Return a class's public methods (``__init__`` and other double-underscore methods among them) and its private ones."""
+def split_methods(node: ast.ClassDef) -> tuple[list[Function], list[Function]]:
+    """Return a class's public and private methods separately."""
     methods = [item for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
     public = [method for method in methods if not method.name.startswith("_") or method.name.startswith("__")]
     return public, [method for method in methods if method not in public]
 
 
-def with_new_bodies(
+def replace_bodies(
     module: ModuleSource, node: Definition, fill: Callable[[Function, list[Function]], list[str]]
 ) -> str:
-    """Return a function or class with replaced bodies.
+    """Return the source of a function or class with other bodies.
 
     Args:
         module: the module that contains it.
@@ -244,16 +244,16 @@ def with_new_bodies(
         CourseError: if a class contains a statement that is neither a field nor a method.
     """
     if not isinstance(node, ast.ClassDef):
-        return "\n".join([*head(module, node), *fill(node, [])])
-    public, private = members(node)
-    blocks = ["\n".join([*head(module, node), *_fields(module, node)])]
-    homes = _homes(public, private)
-    blocks += ["\n".join([*head(module, method), *fill(method, homes[method.name])]) for method in public]
+        return "\n".join([*definition_head(module, node), *fill(node, [])])
+    public, private = split_methods(node)
+    blocks = ["\n".join([*definition_head(module, node), *_field_lines(module, node)])]
+    homes = _assign_to_public(public, private)
+    blocks += ["\n".join([*definition_head(module, method), *fill(method, homes[method.name])]) for method in public]
     return "\n\n".join(blocks)
 
 
-def without_tool_comments(lines: list[str]) -> list[str]:
-    """Return lines of code without comments that only speak to linters and type checkers."""
+def remove_tool_comments(lines: list[str]) -> list[str]:
+    """Remove comments for linters and type checkers from lines of code."""
     result = list(lines)
     for token in _tokens("\n".join(lines) + "\n"):
         if token.type == tokenize.COMMENT and _TOOL_COMMENT.match(token.string):
@@ -263,13 +263,13 @@ def without_tool_comments(lines: list[str]) -> list[str]:
 
 
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
-    """Return the tokens of code that need not be a whole program: a signature alone, or a body cut out of its function."""
+    """Return the tokens of code that may be only a part of a program."""
     with suppress(tokenize.TokenError, IndentationError):
         yield from tokenize.generate_tokens(io.StringIO(text).readline)
 
 
-def _signature_end(module: ModuleSource, node: Definition) -> int:
-    """Return the line of the colon that ends the signature."""
+def _find_signature_end(module: ModuleSource, node: Definition) -> int:
+    """Return the line of the colon that ends a signature."""
     start = first_line(node)
     text = "\n".join(module.slice(node.lineno, node.body[0].lineno))
     depth, lambdas = 0, 0
@@ -287,13 +287,13 @@ def _signature_end(module: ModuleSource, node: Definition) -> int:
     raise CourseError(f"the signature of {node.name} has no end", where=f"{module.path}:{start}")
 
 
-def _fields(module: ModuleSource, node: ast.ClassDef) -> list[str]:
-    """Return the class's fields: annotated names, plain assignments and the texts that explain them."""
+def _field_lines(module: ModuleSource, node: ast.ClassDef) -> list[str]:
+    """Return the lines of a class's fields and of the texts that explain them."""
     lines: list[str] = []
     for item in body_statements(node):
         is_text = isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)
         if isinstance(item, (ast.AnnAssign, ast.Assign)) or is_text:
-            lines += without_tool_comments(module.slice(item.lineno, last_line(item)))
+            lines += remove_tool_comments(module.slice(item.lineno, last_line(item)))
         elif not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Pass)):
             raise CourseError(
                 f"the class {node.name} holds a {type(item).__name__}, which a stub could neither show nor hide",
@@ -303,8 +303,8 @@ def _fields(module: ModuleSource, node: ast.ClassDef) -> list[str]:
     return lines
 
 
-def _homes(public: Sequence[Function], private: Sequence[Function]) -> dict[str, list[Function]]:
-    """Give every private method a place behind the public method before it, or behind the first."""
+def _assign_to_public(public: Sequence[Function], private: Sequence[Function]) -> dict[str, list[Function]]:
+    """Assign every private method to the public method before it, or to the first."""
     homes: dict[str, list[Function]] = {method.name: [] for method in public}
     for method in private:
         before = [other for other in public if other.lineno < method.lineno] or list(public[:1])
@@ -313,17 +313,17 @@ def _homes(public: Sequence[Function], private: Sequence[Function]) -> dict[str,
     return homes
 
 
-def indented(lines: Sequence[str], function: Function) -> list[str]:
-    """Return lines at the depth of a function's body."""
+def indent_body(lines: Sequence[str], function: Function) -> list[str]:
+    """Indent lines to the depth of a function's body."""
     return [" " * (function.col_offset + 4) + line for line in lines]
 
 
 def is_private(name: str) -> bool:
-    """Return whether a name is private to its module: one leading underscore, not two."""
+    """Return whether a name has one leading underscore, not two."""
     return name.startswith("_") and not name.startswith("__")
 
 
 def returns_none(node: Definition) -> bool:
-    """Return whether a function is declared to return None, and so can only check."""
+    """Return whether a function is declared to return None."""
     returns = getattr(node, "returns", None)
     return isinstance(returns, ast.Constant) and returns.value is None

@@ -1,4 +1,4 @@
-"""Find the project files that a module runs, from its import statements."""
+"""Find the project files that a module runs, based on its imports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PROJECT = ("tfcourse", "autograder", "tools")
 
 @cache
 def source_files(module: str) -> frozenset[Path]:
-    """Return the files of a project module and of all project modules that it imports, directly or indirectly."""
+    """Return the files of a project module and of all project modules that it imports directly or indirectly."""
     files: dict[str, Path] = {}
     waiting = [module]
     while waiting:

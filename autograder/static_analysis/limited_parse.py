@@ -1,4 +1,6 @@
-"""Parse Python that students choose, after a look at its length and depth: the one place where the trusted side does so.
+"""Parse students' Python after a check of its length and depth.
+
+The trusted side parses such code only here.
 
 Python's parser looks for a better message when it has found an error, and some of its rules then try every reading of each bracket around
 it: exponential time for a hundred characters. Nothing can stop a parser in the same process, so texts nested that deep are not parsed.
@@ -21,7 +23,7 @@ _MARKS = re.compile(r"""\\.|(?:\b[a-zA-Z]{1,2})?(?:'''|\"\"\"|['"])|[#\n()\[\]{}
 
 
 class UnreadableCellError(Exception):
-    """A cell cannot be parsed here, although it may run. The message gives the reason."""
+    """An error because a cell that may run cannot be parsed here."""
 
 
 def parse_text(text: str) -> ast.Module:
@@ -36,7 +38,7 @@ def parse_text(text: str) -> ast.Module:
     """
     if len(text) > LONGEST:
         raise UnreadableCellError(f"a cell of {len(text)} characters, which is too long to be read")
-    if open_brackets(text) > MOST_BRACKETS:
+    if bracket_depth(text) > MOST_BRACKETS:
         raise UnreadableCellError("a cell whose brackets are nested too deep to be read")
     with warnings.catch_warnings():
         # What Python thinks of a student's escapes is not for the grader's terminal, and no error.
@@ -44,8 +46,11 @@ def parse_text(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-def open_brackets(text: str) -> int:
-    """Return the maximum depth of open brackets; brackets in an f-string never count as closed."""
+def bracket_depth(text: str) -> int:
+    """Return the maximum depth of open brackets.
+
+    Brackets in an f-string never count as closed.
+    """
     depth = most = inside = 0
     quote, holds_code, comment = "", False, False
     for match in _MARKS.finditer(text):

@@ -1,4 +1,4 @@
-"""Find the names that code reads from its module and the names that it binds, so that code can be moved safely."""
+"""Find the names that code uses from outside it and the names that it binds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def global_names(*nodes: ast.AST) -> list[ast.Name]:
-    """Return every read of a name that no scope inside the nodes binds: globals, builtins and names of enclosing functions.
+    """Return every use of a name that the nodes do not bind themselves.
 
     Args:
         nodes: statements or expressions of a module.
@@ -20,17 +20,19 @@ def global_names(*nodes: ast.AST) -> list[ast.Name]:
     Returns:
         The ``ast.Name`` nodes, in the order of the source.
     """
-    names = [name for node in nodes for name in _reads(node, frozenset())]
+    names = [name for node in nodes for name in _find_reads(node, frozenset())]
     return sorted(names, key=lambda name: (name.lineno, name.col_offset))
 
 
 def bound_names(statements: Iterable[ast.stmt]) -> set[str]:
-    """Return the names that statements bind in their own scope: assignments, definitions, imports."""
-    return {name for statement in statements for name in _bindings(statement)}
+    """Return the names that statements bind in their own scope."""
+    return {name for statement in statements for name in _find_bindings(statement)}
 
 
 def import_targets(statements: Iterable[ast.stmt]) -> dict[str, tuple[str, str | None]]:
-    """Return what the imports among statements bind, as ``{name: (module, attribute)}``; the attribute is None for a whole module.
+    """Return what imports bind: ``{name: (module, attribute)}``.
+
+    The attribute is None for a whole module.
 
     Imports under ``if TYPE_CHECKING:`` count too: annotations use them.
     """
@@ -48,63 +50,66 @@ def import_targets(statements: Iterable[ast.stmt]) -> dict[str, tuple[str, str |
     return targets
 
 
-def _reads(node: ast.AST, bound: frozenset[str]) -> Iterator[ast.Name]:
+def _find_reads(node: ast.AST, bound: frozenset[str]) -> Iterator[ast.Name]:
     if isinstance(node, ast.Name):
         if isinstance(node.ctx, ast.Load) and node.id not in bound:
             yield node
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        yield from _function_reads(node, bound, bound)
+        yield from _find_function_reads(node, bound, bound)
     elif isinstance(node, ast.Lambda):
-        yield from _argument_reads(node.args, bound)
-        yield from _reads(node.body, bound | _argument_names(node.args))
+        yield from _find_argument_reads(node.args, bound)
+        yield from _find_reads(node.body, bound | _argument_names(node.args))
     elif isinstance(node, ast.ClassDef):
-        yield from _class_reads(node, bound)
+        yield from _find_class_reads(node, bound)
     elif isinstance(node, _COMPREHENSIONS):
-        yield from _comprehension_reads(node, bound)
+        yield from _find_comprehension_reads(node, bound)
     else:
         for child in ast.iter_child_nodes(node):
-            yield from _reads(child, bound)
+            yield from _find_reads(child, bound)
 
 
-def _function_reads(node: _Function, outside: frozenset[str], enclosing: frozenset[str]) -> Iterator[ast.Name]:
-    """Reads of a function: its head is evaluated outside, its body sees the enclosing functions (a class's names are not among them)."""
+def _find_function_reads(node: _Function, outside: frozenset[str], enclosing: frozenset[str]) -> Iterator[ast.Name]:
+    """Yield a function's names from outside.
+
+    Its head is evaluated outside, and its body does not see a class's names.
+    """
     for decorator in node.decorator_list:
-        yield from _reads(decorator, outside)
-    yield from _argument_reads(node.args, outside)
+        yield from _find_reads(decorator, outside)
+    yield from _find_argument_reads(node.args, outside)
     if node.returns is not None:
-        yield from _reads(node.returns, outside)
+        yield from _find_reads(node.returns, outside)
     inside = enclosing | _argument_names(node.args) | _local_names(node.body)
     for statement in node.body:
-        yield from _reads(statement, inside)
+        yield from _find_reads(statement, inside)
 
 
-def _argument_reads(args: ast.arguments, bound: frozenset[str]) -> Iterator[ast.Name]:
+def _find_argument_reads(args: ast.arguments, bound: frozenset[str]) -> Iterator[ast.Name]:
     for child in ast.iter_child_nodes(args):
-        yield from _reads(child, bound)
+        yield from _find_reads(child, bound)
 
 
-def _class_reads(node: ast.ClassDef, bound: frozenset[str]) -> Iterator[ast.Name]:
+def _find_class_reads(node: ast.ClassDef, bound: frozenset[str]) -> Iterator[ast.Name]:
     for child in (*node.decorator_list, *node.bases, *node.keywords):
-        yield from _reads(child, bound)
+        yield from _find_reads(child, bound)
     in_class = bound | bound_names(node.body)
     for statement in node.body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield from _function_reads(statement, in_class, bound)
+            yield from _find_function_reads(statement, in_class, bound)
         else:
-            yield from _reads(statement, in_class)
+            yield from _find_reads(statement, in_class)
 
 
-def _comprehension_reads(
+def _find_comprehension_reads(
     node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, bound: frozenset[str]
 ) -> Iterator[ast.Name]:
-    targets = {name for generator in node.generators for name in _stored(generator.target)}
-    yield from _reads(node.generators[0].iter, bound)
+    targets = {name for generator in node.generators for name in _stored_names(generator.target)}
+    yield from _find_reads(node.generators[0].iter, bound)
     inside = bound | targets
     for generator in node.generators[1:]:
-        yield from _reads(generator.iter, inside)
+        yield from _find_reads(generator.iter, inside)
     results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
     for part in (*results, *(test for generator in node.generators for test in generator.ifs)):
-        yield from _reads(part, inside)
+        yield from _find_reads(part, inside)
 
 
 def _argument_names(args: ast.arguments) -> frozenset[str]:
@@ -123,7 +128,7 @@ def _local_names(body: Sequence[ast.stmt]) -> frozenset[str]:
     return frozenset(bound_names(body) - declared_global)
 
 
-def _bindings(node: ast.AST) -> Iterator[str]:
+def _find_bindings(node: ast.AST) -> Iterator[str]:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name
         return
@@ -142,8 +147,8 @@ def _bindings(node: ast.AST) -> Iterator[str]:
             # Only an assignment expression leaves a comprehension.
             yield from (inner.target.id for inner in ast.walk(child) if isinstance(inner, ast.NamedExpr))
         else:
-            yield from _bindings(child)
+            yield from _find_bindings(child)
 
 
-def _stored(target: ast.AST) -> Iterator[str]:
+def _stored_names(target: ast.AST) -> Iterator[str]:
     yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))

@@ -1,4 +1,4 @@
-"""Take a function or class out of its module, with everything of the project that it needs, so that it runs in a notebook cell."""
+"""Copy a function or class with its project dependencies into code that runs in a notebook cell."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LITERALS = (int, float, complex, str, bytes, bool, type(None), torch.dtype)
 
 
 def standalone_source(obj: Callable[..., Any], *, rename: str) -> str:
-    """Return a function's or class's code in a form that needs only the imports ``torch``, ``Tensor``, ``nn`` and ``math``.
+    """Return code for a function or class that needs only ``torch``, ``Tensor``, ``nn`` and ``math``.
 
     Project code that it uses, including references from ``tfcourse``, is included under private names such as ``_<rename>_helper_1``, so
     that no other cell's function is overwritten. Other imports are kept as imports. Docstrings are removed.
@@ -50,13 +50,13 @@ def standalone_source(obj: Callable[..., Any], *, rename: str) -> str:
     """
     module, node = find_definition(obj)
     inliner = _Inliner(rename, (*_PROJECT, obj.__module__))
-    code = inliner.code(_Place(module, node, _closure(obj)), rename)
+    code = inliner.code(_CodeContext(module, node, _closure_values(obj)), rename)
     return "\n\n\n".join(["\n".join(sorted(inliner.imports))] * bool(inliner.imports) + [*inliner.parts, code])
 
 
 @dataclass(frozen=True)
-class _Place:
-    """A piece of code and where its names come from."""
+class _CodeContext:
+    """A piece of code and the origin of its names."""
 
     module: ModuleSource
     node: ast.stmt
@@ -65,7 +65,7 @@ class _Place:
 
 @dataclass
 class _Inliner:
-    """Collects what a piece of code needs, dependencies first."""
+    """A collector of the definitions that a piece of code needs, dependencies first."""
 
     prefix: str
     ours: tuple[str, ...]
@@ -73,8 +73,8 @@ class _Inliner:
     imports: set[str] = field(default_factory=set)
     _names: dict[object, str] = field(default_factory=dict)
 
-    def code(self, definition: _Place, name: str) -> str:
-        """Return the code of a definition or assignment under a name, its project names replaced."""
+    def code(self, definition: _CodeContext, name: str) -> str:
+        """Return the code of a definition under a new name, with its project names replaced."""
         module, node = definition.module, definition.node
         edits: list[tuple[int, int, str]] = []
         skipped: list[tuple[int, int]] = []
@@ -90,27 +90,27 @@ class _Inliner:
             if read.lineno in removed:
                 continue
             if read.id == old_name:
-                edits.append((*_span(module, read), name))
-            elif replacement := self._replacement(definition, read):
+                edits.append((*_expression_span(module, read), name))
+            elif replacement := self._replacement_edit(definition, read):
                 edits.append(replacement)
-        return _cut(module, node, edits, skipped)
+        return _edited_statement(module, node, edits, skipped)
 
-    def _replacement(self, definition: _Place, read: ast.Name) -> tuple[int, int, str] | None:
-        """Return the edit that a read of a global needs, or None if the name may stay."""
+    def _replacement_edit(self, definition: _CodeContext, read: ast.Name) -> tuple[int, int, str] | None:
+        """Return the edit for a use of a global name, or None if the name may stay."""
         module = definition.module
         if read.id in definition.closure:
-            return (*_span(module, read), self._value(read.id, definition.closure[read.id]))
+            return (*_expression_span(module, read), self._inline_value(read.id, definition.closure[read.id]))
         if read.id in module.definitions:
-            statement = _Place(module, module.definitions[read.id])
-            return (*_span(module, read), self._helper(statement))
+            statement = _CodeContext(module, module.definitions[read.id])
+            return (*_expression_span(module, read), self._inline_helper(statement))
         if read.id in module.imports:
-            return self._imported(definition, read, *module.imports[read.id])
+            return self._inline_import(definition, read, *module.imports[read.id])
         if hasattr(builtins, read.id):
             return None
         raise CourseError(f"the name {read.id} comes from nowhere", where=f"{module.path}:{read.lineno}")
 
-    def _imported(
-        self, definition: _Place, read: ast.Name, origin: str, attribute: str | None
+    def _inline_import(
+        self, definition: _CodeContext, read: ast.Name, origin: str, attribute: str | None
     ) -> tuple[int, int, str] | None:
         if _GIVEN.get(read.id) == (origin, attribute):
             return None
@@ -123,13 +123,16 @@ class _Inliner:
                 )
             return None
         owner = importlib.import_module(origin)
-        value = owner if attribute is None else _attribute(owner, attribute)
+        value = owner if attribute is None else _find_attribute(owner, attribute)
         if not inspect.ismodule(value):
-            return (*_span(definition.module, read), self._named(owner.__name__, attribute or "", value))
+            return (
+                *_expression_span(definition.module, read),
+                self._inline_member(owner.__name__, attribute or "", value),
+            )
         # `from tfcourse import attention`, then `attention.causal_mask`: the two names become one.
-        parent = _parent_attribute(definition.node, read)
-        while parent is not None and inspect.ismodule(member := _attribute(value, parent.attr)):
-            value, inner = member, _parent_attribute(definition.node, parent)
+        parent = _find_parent_attribute(definition.node, read)
+        while parent is not None and inspect.ismodule(member := _find_attribute(value, parent.attr)):
+            value, inner = member, _find_parent_attribute(definition.node, parent)
             if inner is None:
                 break
             parent = inner
@@ -140,42 +143,42 @@ class _Inliner:
                 do="Name what is used of it.",
             )
         return (
-            *_span(definition.module, parent),
-            self._named(value.__name__, parent.attr, _attribute(value, parent.attr)),
+            *_expression_span(definition.module, parent),
+            self._inline_member(value.__name__, parent.attr, _find_attribute(value, parent.attr)),
         )
 
-    def _named(self, module_name: str, name: str, value: Any) -> str:
-        """Return the private name of a module's member, which is taken along."""
+    def _inline_member(self, module_name: str, name: str, value: Any) -> str:
+        """Include a module's member and return its private name."""
         if inspect.isfunction(value) or inspect.isclass(value):
-            return self._value(name, value)
+            return self._inline_value(name, value)
         module = module_source(Path(str(importlib.import_module(module_name).__file__)))
         if name not in module.definitions:
-            return self._value(name, value)
-        return self._helper(_Place(module, module.definitions[name]))
+            return self._inline_value(name, value)
+        return self._inline_helper(_CodeContext(module, module.definitions[name]))
 
-    def _value(self, name: str, value: Any) -> str:
-        """Return a private name for a value, or the value itself where it can be written down."""
+    def _inline_value(self, name: str, value: Any) -> str:
+        """Return a literal for a value, or else a private name for it."""
         if inspect.isfunction(value) or inspect.isclass(value):
             if not self._is_ours(value.__module__):
                 top = value.__qualname__.partition(".")[0]
                 self.imports.add(f"from {value.__module__} import {top}")
                 return str(value.__qualname__)
             module, node = find_definition(value)
-            return self._helper(_Place(module, node, _closure(value)))
+            return self._inline_helper(_CodeContext(module, node, _closure_values(value)))
         if isinstance(value, _LITERALS) or (
             isinstance(value, (tuple, list)) and all(isinstance(item, _LITERALS) for item in value)
         ):
             return repr(value)
         if self._is_ours(type(value).__module__) and getattr(value, "__dict__", None) == {}:
             # Nothing is in it but what its class says: it can be made again.
-            return f"{self._value(type(value).__name__, type(value))}()"
+            return f"{self._inline_value(type(value).__name__, type(value))}()"
         raise CourseError(f"{name} holds a {type(value).__name__}, which cannot be written into a notebook")
 
     def _is_ours(self, module_name: str) -> bool:
         return any(module_name == package or module_name.startswith(f"{package}.") for package in self.ours)
 
-    def _helper(self, definition: _Place) -> str:
-        """Return the private name of a helper, which is taken along once."""
+    def _inline_helper(self, definition: _CodeContext) -> str:
+        """Include a helper once and return its private name."""
         closed = tuple(sorted((key, id(value)) for key, value in definition.closure.items()))
         key = (definition.module.path, definition.node.lineno, closed)
         if key not in self._names:
@@ -185,7 +188,7 @@ class _Inliner:
         return self._names[key]
 
 
-def _closure(obj: Callable[..., Any]) -> dict[str, Any]:
+def _closure_values(obj: Callable[..., Any]) -> dict[str, Any]:
     obj = inspect.unwrap(obj)
     code, cells = getattr(obj, "__code__", None), getattr(obj, "__closure__", None)
     if code is None or not cells:
@@ -193,19 +196,19 @@ def _closure(obj: Callable[..., Any]) -> dict[str, Any]:
     return {name: cell.cell_contents for name, cell in zip(code.co_freevars, cells, strict=True)}
 
 
-def _attribute(owner: Any, name: str) -> Any:
+def _find_attribute(owner: Any, name: str) -> Any:
     try:
         return getattr(owner, name)
     except AttributeError:
         return importlib.import_module(f"{owner.__name__}.{name}")
 
 
-def _parent_attribute(root: ast.stmt, child: ast.expr) -> ast.Attribute | None:
+def _find_parent_attribute(root: ast.stmt, child: ast.expr) -> ast.Attribute | None:
     return next((n for n in ast.walk(root) if isinstance(n, ast.Attribute) and n.value is child), None)
 
 
-def _span(module: ModuleSource, node: ast.expr) -> tuple[int, int]:
-    """Return where an expression begins and ends in its module's text."""
+def _expression_span(module: ModuleSource, node: ast.expr) -> tuple[int, int]:
+    """Return the start and end of an expression in its module's text."""
     assert node.end_lineno is not None  # ast.parse always sets it
     assert node.end_col_offset is not None
     return module.offset(node.lineno, node.col_offset), module.offset(node.end_lineno, node.end_col_offset)
@@ -228,11 +231,11 @@ def _target_span(module: ModuleSource, node: ast.stmt) -> tuple[int, int]:
             where=f"{module.path}:{node.lineno}",
             do="Assign one name per line.",
         )
-    return _span(module, target)
+    return _expression_span(module, target)
 
 
 def _docstring_lines(node: Definition) -> list[tuple[int, int]]:
-    """Return the lines of the docstrings of a function, or of a class and its methods; an only statement stays."""
+    """Return the lines of the docstrings of a function, or of a class and its methods."""
     owners: list[Definition] = [node]
     if isinstance(node, ast.ClassDef):
         owners += [item for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
@@ -240,10 +243,10 @@ def _docstring_lines(node: Definition) -> list[tuple[int, int]]:
     return [(text.lineno, last_line(text)) for text in texts if text is not None]
 
 
-def _cut(
+def _edited_statement(
     module: ModuleSource, node: ast.stmt, edits: list[tuple[int, int, str]], skipped: list[tuple[int, int]]
 ) -> str:
-    """Return a statement's text with edits applied and lines left out, moved to the left margin."""
+    """Return a statement's text with edits applied, without the skipped lines and without indentation."""
     margin = node.col_offset
     removed = {line for first, last in skipped for line in range(first, last + 1)}
     text, start = module.text, module.offset(first_line(node), 0)

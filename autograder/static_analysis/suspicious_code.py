@@ -1,4 +1,4 @@
-"""Find imports and names in a submission that no exercise needs, as hints for the lecturer.
+"""Find unusual imports and names in a submission, as hints for the lecturer.
 
 The search is static, so a hint proves nothing, costs no points and is not shown to the student. Forbidden functions are refused at run time
 (:mod:`autograder.checking.refusal`). The lists are in :mod:`autograder.static_analysis.allow_list`. Each node is visited once, so the time
@@ -18,12 +18,12 @@ _MOST, _BUDGET = 30, 1_000_000
 
 
 def find_suspicious(sources: Sequence[str]) -> tuple[str, ...]:
-    """Return the names that a submission uses and no list allows, in order, without repetitions.
+    """Return the names that a submission uses and no list allows, sorted.
 
     Args:
         sources: the student's code cells. Cells that Python cannot parse are ignored, because they cannot run either.
     """
-    reader = _Reader()
+    reader = _SuspicionFinder()
     budget = _BUDGET
     for source in dict.fromkeys(sources):
         budget -= len(source)
@@ -42,37 +42,37 @@ def find_suspicious(sources: Sequence[str]) -> tuple[str, ...]:
     return (*names[:_MOST], *([f"and {others} others"] if others > 0 else []))
 
 
-class _Reader(ast.NodeVisitor):
+class _SuspicionFinder(ast.NodeVisitor):
     def __init__(self) -> None:
         self.found: set[str] = set()
 
     def visit_Import(self, node: ast.Import) -> None:
-        self._modules(alias.name for alias in node.names)
+        self._check_modules(alias.name for alias in node.names)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         if node.level:
             self.found.add("a relative import")
             return
-        self._modules([node.module or ""])
-        self._modules(f"{node.module}.{alias.name}" for alias in node.names if alias.name != "*")
+        self._check_modules([node.module or ""])
+        self._check_modules(f"{node.module}.{alias.name}" for alias in node.names if alias.name != "*")
 
-    def _modules(self, paths: Iterable[str]) -> None:
+    def _check_modules(self, paths: Iterable[str]) -> None:
         for path in paths:
             parts = path.split(".")
             above = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
-            telling = [part for part in parts if _tells(part)]
+            telling = [part for part in parts if _is_suspicious(part)]
             if not above & MODULES or above & BUT_NOT:
-                self.found.add(_short(path if above & MODULES else parts[0]))
+                self.found.add(_shorten(path if above & MODULES else parts[0]))
             elif telling:
-                self.found.add(f"….{_short(telling[0])}")
+                self.found.add(f"….{_shorten(telling[0])}")
 
     def visit_Name(self, node: ast.Name) -> None:
         if node.id in BUILTINS:
             self.found.add(node.id)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        if _tells(node.attr):
-            self.found.add(f"….{_short(node.attr)}")
+        if _is_suspicious(node.attr):
+            self.found.add(f"….{_shorten(node.attr)}")
         elif isinstance(node.value, ast.Name) and f"{node.value.id}.{node.attr}" in BUT_NOT:
             self.found.add(f"{node.value.id}.{node.attr}")
         self.visit(node.value)
@@ -83,12 +83,12 @@ class _Reader(ast.NodeVisitor):
         if of_ipython and isinstance(node.func, ast.Attribute) and texts:  # a line with a sign, as IPython rewrites it
             first = (texts[0].split() or [""])[0]
             if node.func.attr in ("system", "getoutput"):
-                self.found |= set() if first in SHELL else {f"!{_short(first)}"}
+                self.found |= set() if first in SHELL else {f"!{_shorten(first)}"}
             elif first not in MAGICS:
-                self.found.add(f"%{_short(first)}")
+                self.found.add(f"%{_shorten(first)}")
             return
         if isinstance(node.func, ast.Name) and node.func.id == "__import__" and texts:
-            self._modules(texts[:1])  # an import with another word
+            self._check_modules(texts[:1])  # an import with another word
             return
         self.generic_visit(node)
 
@@ -96,10 +96,10 @@ class _Reader(ast.NodeVisitor):
 _GET_IPYTHON = ast.dump(ast.parse("get_ipython()").body[0].value)  # type: ignore[attr-defined]
 
 
-def _tells(name: str) -> bool:
+def _is_suspicious(name: str) -> bool:
     dunder = name.startswith("__") and name.endswith("__")
     return name in TELLING or (dunder and name not in DUNDERS)
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"

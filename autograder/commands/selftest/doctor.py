@@ -17,7 +17,7 @@ from typing import Literal
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.course.known_errors import as_course_error
 from autograder.course.paths import require_writable, shell_command
-from autograder.errors import CourseError, some
+from autograder.errors import CourseError, list_first
 
 State = Literal["ok", "note", "missing"]
 
@@ -169,7 +169,7 @@ def _examine_course(course_dir: Path) -> Iterator[Item]:
         copies = [path.relative_to(course_dir).as_posix() for path in sorted(course_dir.rglob("*[cC]onflict*"))]
         if copies:
             remedy = "A synchronized folder has two versions of these files. Compare them, and keep one of each."
-            yield Item("conflict copies", "note", some(copies), remedy)
+            yield Item("conflict copies", "note", list_first(copies), remedy)
         yield _examine_books(course_dir)
     else:
         command = shell_command(Course(course_dir.resolve()), "assign", "CHAPTER")

@@ -28,7 +28,7 @@ from autograder.course.authoring.exercise_source import standalone_source
 from autograder.course.authoring.rubrics import read_rubrics
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
-from autograder.errors import CourseError, some
+from autograder.errors import CourseError, list_first
 from autograder.grading.course_settings import configured_settings, with_seed
 from autograder.intake.roster import Student, merge_collected, read_roster, safe_id, write_roster
 from autograder.parallel import parallel_map
@@ -235,7 +235,7 @@ def _read_earlier(course: Course) -> dict[str, dict[str, Any]]:
             raise CourseError(f"this is not the list of a sample class ({error})", where=saved, do=elsewhere) from error
     if strangers := sorted(submitted - saved_students.keys()):
         raise CourseError(
-            f"there are submissions of real students here: {some(strangers, 3)}",
+            f"there are submissions of real students here: {list_first(strangers, 3)}",
             where=course.folder("submitted"),
             do=elsewhere,
         )

@@ -9,15 +9,15 @@ from autograder.checking.exercise import Exercise
 from autograder.static_analysis.definitions import (
     Function,
     ModuleSource,
-    body,
     find_definition,
     first_line,
-    indented,
+    function_body,
+    indent_body,
     is_private,
     last_line,
+    remove_tool_comments,
+    replace_bodies,
     returns_none,
-    with_new_bodies,
-    without_tool_comments,
 )
 from autograder.static_analysis.scopes import global_names
 from autograder.static_analysis.standalone import standalone_source
@@ -37,7 +37,7 @@ def stub_source(exercise: Exercise) -> str:
         CourseError: if the reference cannot be cut into head and body.
     """
     module, node = find_definition(exercise.reference)
-    return with_new_bodies(module, node, lambda function, private: indented(STUB_BODY, function))
+    return replace_bodies(module, node, lambda function, private: indent_body(STUB_BODY, function))
 
 
 def solution_source(exercise: Exercise) -> str:
@@ -52,24 +52,24 @@ def solution_source(exercise: Exercise) -> str:
     module, node = find_definition(exercise.reference)
 
     def fill(function: Function, private: list[Function]) -> list[str]:
-        lines = body(module, function)
+        lines = function_body(module, function)
         for method in private:
             # Inside the markers, so that it is removed with the solution.
-            lines += ["", *without_tool_comments(module.slice(first_line(method), last_line(method)))]
+            lines += ["", *remove_tool_comments(module.slice(first_line(method), last_line(method)))]
         helpers = _copied_helpers(module, [function, *private])
         imports = _helper_imports(exercise.reference.__module__, module, [function, *private, *helpers], helpers)
-        before = [*indented(imports, function), *[""] * bool(imports)]
+        before = [*indent_body(imports, function), *[""] * bool(imports)]
         for helper in helpers:
-            source = without_tool_comments(module.slice(first_line(helper), last_line(helper)))
-            before += [*(line and indented([line], function)[0] for line in source), ""]
+            source = remove_tool_comments(module.slice(first_line(helper), last_line(helper)))
+            before += [*(line and indent_body([line], function)[0] for line in source), ""]
         return [
-            *indented([BEGIN_SOLUTION], function),
+            *indent_body([BEGIN_SOLUTION], function),
             *before,
-            *(lines or indented(["pass"], function)),
-            *indented([END_SOLUTION], function),
+            *(lines or indent_body(["pass"], function)),
+            *indent_body([END_SOLUTION], function),
         ]
 
-    return with_new_bodies(module, node, fill)
+    return replace_bodies(module, node, fill)
 
 
 def _copied_helpers(module: ModuleSource, functions: Sequence[Function]) -> list[Function]:

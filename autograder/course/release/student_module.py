@@ -15,11 +15,11 @@ from autograder.static_analysis.definitions import (
     body_statements,
     find_definition,
     first_line,
-    indented,
+    indent_body,
     is_private,
     last_line,
+    replace_bodies,
     returns_none,
-    with_new_bodies,
 )
 
 _KINDS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -92,14 +92,14 @@ def _convert_statement(
             where=f"{module.path}:{statement.lineno}",
             do="Move it into a function.",
         )
-    return module.of(statement)
+    return module.source_of(statement)
 
 
 def _replace_body(module: ModuleSource, node: Definition, message: str) -> str:
     def fill(function: Function, private: list[Function]) -> list[str]:
-        return indented([f'raise NotImplementedError("{message}")'], function)
+        return indent_body([f'raise NotImplementedError("{message}")'], function)
 
-    return with_new_bodies(module, node, fill)
+    return replace_bodies(module, node, fill)
 
 
 def _is_harmless(statement: ast.stmt) -> bool:

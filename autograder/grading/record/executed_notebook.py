@@ -12,7 +12,7 @@ from nbgrader.utils import determine_grade
 from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
-from autograder.errors import some
+from autograder.errors import list_first
 from autograder.grading.record.results import ExerciseResult, Notebook
 from autograder.intake.notebook.manifest import Manifest
 from autograder.intake.notebook.problem import Problem, shorten
@@ -64,7 +64,7 @@ def missing_notebook_problem(folder: Path) -> Problem:
     problem = f"The folder submitted/{student}/{chapter} has no {chapter}.ipynb"
     names = sorted(path.name for path in folder.glob("*") if path.name != "timestamp.txt")
     if names:
-        problem += f"; handed in was: {some(names, 5)}"
+        problem += f"; handed in was: {list_first(names, 5)}"
     do = f"Ask for {chapter}.ipynb, or give points to what is there: tfcourse decide."
     if any(name.endswith(".ipynb") for name in names):
         do = f"Rename the notebook to {chapter}.ipynb."

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from autograder.atomic_files import write_all_or_none
 from autograder.course.course_rules import TotalRule
-from autograder.errors import CourseError, some
+from autograder.errors import CourseError, list_first
 from autograder.grading.reports.grades import Grade
 from autograder.grading.reports.moodle import IMPORT, moodle_tables
 from autograder.grading.reports.spreadsheet import Table, number_text
@@ -171,7 +171,7 @@ def absent_lines(grades: Iterable[Grade], form: str) -> list[str]:
     lines = []
     for chapter, several in groupby(ordered, key=lambda grade: grade.chapter):
         names = [grade.full_name for grade in several]
-        lines.append(f"{chapter}: {len(names)} handed in nothing, {shown}: {some(names)}")
+        lines.append(f"{chapter}: {len(names)} handed in nothing, {shown}: {list_first(names)}")
     return lines
 
 
@@ -180,7 +180,7 @@ def open_choices_message(grades: Iterable[Grade]) -> str:
     undecided = [grade for grade in grades if not grade.decided and not grade.handed_in_by]
     if not undecided:
         return ""
-    who = some([f"{grade.student} ({grade.chapter})" for grade in undecided])
+    who = list_first([f"{grade.student} ({grade.chapter})" for grade in undecided])
     one = len(undecided) == 1
     return (
         f"to decide: {len(undecided)} submission{'' if one else 's'} of several notebooks {'has' if one else 'have'} no points before one "

@@ -27,7 +27,7 @@ from nbgrader.coursedir import CourseDirectory
 from autograder.atomic_files import write_all_or_none
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
-from autograder.errors import CourseError, some
+from autograder.errors import CourseError, list_first
 from autograder.grading.feedback.exporter import FeedbackExporter, bind_gradebook
 from autograder.grading.reports.grades import Grade, read_grades
 from autograder.intake.people.standing import group_submitters, is_outside
@@ -110,7 +110,7 @@ def _reason_for_no_archive(archives: Iterable[FeedbackArchive], platform: str) -
     without = sorted({student for archive in archives for student in archive.left_out})
     if not without:
         return "there are no feedback pages yet"
-    return f"nobody's number on {platform.capitalize()} is known; feedback waits for {some(without)}"
+    return f"nobody's number on {platform.capitalize()} is known; feedback waits for {list_first(without)}"
 
 
 def _collect_pages(

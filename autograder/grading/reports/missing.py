@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
-from autograder.errors import some
+from autograder.errors import list_first
 from autograder.grading.record.results import read_results
 from autograder.grading.reports.grades import Grade
 from autograder.intake.downloads.journal import (
@@ -116,7 +116,7 @@ def _open_time_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
     """Return a sentence per chapter on students without a late penalty because their submission time is unknown."""
     return [
         f"{_count_text(list(problems_by_student))} of {chapter} may be late, and nothing is taken off: "
-        f"{some([f'{student} ({_REASONS[problem.kind]})' for student, problem in problems_by_student.items()])}. "
+        f"{list_first([f'{student} ({_REASONS[problem.kind]})' for student, problem in problems_by_student.items()])}. "
         f"Write the time into submitted/STUDENT/{chapter}/timestamp.txt."
         for chapter, problems_by_student in _open_times(course, grades).items()
         if problems_by_student
@@ -127,7 +127,7 @@ def _unowned_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
     """Return a sentence per download on files that belong to no student."""
     return [
         f"{len(files)} file{'' if len(files) == 1 else 's'} of {chapter} in {source} belong{'s' if len(files) == 1 else ''} to no student: "
-        f"{some(files)}. Rename them there and collect again; or, if this is settled, remove them from `unowned` in "
+        f"{list_first(files)}. Rename them there and collect again; or, if this is settled, remove them from `unowned` in "
         f"{journal_path(course, chapter)}."
         for chapter in _chapter_names(grades)
         for source, files in read_journal(course, chapter).unowned.items()
@@ -151,7 +151,8 @@ def not_graded_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
             are, have, them = ("is", "has", "it") if len(students) == 1 else ("are", "have", "them")
             again = shell_command(course, "autograde", chapter)
             lines.append(
-                f"{_count_text(students)} of {chapter} {are} not graded yet and {have} no points: {some(students)}. Grade {them}: {again}"
+                f"{_count_text(students)} of {chapter} {are} not graded yet and {have} no points: {list_first(students)}. "
+                f"Grade {them}: {again}"
             )
     return lines
 
@@ -161,7 +162,7 @@ def _pending_grades(grades: Iterable[Grade]) -> list[Grade]:
 
 
 def _platform_only_messages(grades: Iterable[Grade]) -> list[str]:
-    """Return a sentence on drafts on Moodle, and one on submissions that are only on the platform."""
+    """Return a message on drafts on Moodle, and one on submissions that are only on the platform."""
     drafts, absent = (
         [grade for grade in _pending_grades(grades) if grade.waits_for == reason] for reason in ("hand-in", "download")
     )
@@ -172,10 +173,10 @@ def _platform_only_messages(grades: Iterable[Grade]) -> list[str]:
 
 
 def not_downloaded_message(students: Sequence[str]) -> str:
-    """Return a sentence on students with a submission time in a list but no submission in a download."""
+    """Return a message on students with a submission time in a list but no submission in a download."""
     return (
-        f"handed in, as the list of times says, and in no download, without points: {some(students)}. Download the submissions again, or "
-        "look on the platform and give points: tfcourse decide"
+        f"handed in, as the list of times says, and in no download, without points: {list_first(students)}. "
+        "Download the submissions again, or look on the platform and give points: tfcourse decide"
     )
 
 
@@ -202,18 +203,18 @@ def without_result_messages(course: Course, grades: Iterable[Grade]) -> list[str
 def _without_result_message(chapter: str, students: Sequence[str], again: str) -> str:
     are, have, them = ("is", "has", "it") if len(students) == 1 else ("are", "have", "them")
     return (
-        f"{_count_text(students)} of {chapter} {are} in the gradebook and {have} no result: {some(students)}. "
+        f"{_count_text(students)} of {chapter} {are} in the gradebook and {have} no result: {list_first(students)}. "
         f"Grade {them} again: {again}"
     )
 
 
 def _not_gradable_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
-    """Return a sentence on students whose submission could not be graded, and the command that gives points."""
+    """Return a message on students whose submission could not be graded, and the command that gives points."""
     refused = [grade for grade in grades if grade.handed_in and grade.gradable is False and not grade.handed_in_by]
     if not refused:
         return []
     have, them = ("has", "it") if len(refused) == 1 else ("have", "them")
-    names = some([f"{grade.full_name} ({grade.chapter})" for grade in refused])
+    names = list_first([f"{grade.full_name} ({grade.chapter})" for grade in refused])
     return [
         f"{_count_text(refused)} could not be graded and {have} no points: {names}. "
         f"Give {them} points: {shell_command(course, 'decide', 'STUDENT', 'CHAPTER', 'POINTS', 'REASON')}"
@@ -248,7 +249,7 @@ def _failed_students(course: Course, chapter: str) -> list[str]:
 def _failed_message(chapter: str, students: Sequence[str], again: str) -> str:
     return (
         f"{_count_text(students)} of {chapter} could not be graded, and a grade that is there is of an earlier attempt: "
-        f"{some(students)}. Grade again: {again}"
+        f"{list_first(students)}. Grade again: {again}"
     )
 
 
@@ -276,7 +277,7 @@ def unclear_message(grades: Iterable[Grade]) -> str:
     if not unclear_grades:
         return ""
     stand, they = ("stands", "it") if len(unclear_grades) == 1 else ("stand", "they")
-    who = some([f"{grade.full_name} ({grade.chapter})" for grade in unclear_grades])
+    who = list_first([f"{grade.full_name} ({grade.chapter})" for grade in unclear_grades])
     return f"{_count_text(unclear_grades)} {stand} at 0, and without a result it is not known whether {they} could be graded: {who}"
 
 
@@ -285,4 +286,4 @@ def _count_text(submissions: Sequence[object]) -> str:
 
 
 def _name_grades(grades: Sequence[Grade]) -> str:
-    return some([f"{grade.student} ({grade.chapter})" for grade in grades])
+    return list_first([f"{grade.student} ({grade.chapter})" for grade in grades])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from autograder.atomic_files import write_atomically
 from autograder.course.folder import Course
-from autograder.errors import CourseError, some
+from autograder.errors import CourseError, list_first
 from autograder.grading.reports.grades import Grade
 from autograder.grading.reports.spreadsheet import Table, number_text
 from autograder.intake.people.class_list import WorksheetForm
@@ -69,7 +69,7 @@ def record_worksheets(
         points = {grade.moodle_id: number_text(grade.score) for grade in several if grade.student in written}
         if cleared := sorted(last.get(chapter, {}).keys() - points.keys()):
             lines.append(
-                f"{chapter}: in the last worksheet, and without points now: number {some(cleared)}. Clear them in Moodle."
+                f"{chapter}: in the last worksheet, and without points now: number {list_first(cleared)}. Clear them in Moodle."
                 if points
                 else f"{chapter}: none of the {len(cleared)} grades of the last worksheet is here. Grade the chapter first."
             )

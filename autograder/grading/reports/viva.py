@@ -11,7 +11,7 @@ from typing import Any
 from autograder.course.course_rules import vivas_of
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
-from autograder.errors import some
+from autograder.errors import list_first
 from autograder.grading.record.results import ExerciseResult
 from autograder.grading.record.viva_journal import Conversation, VivaJournal
 from autograder.grading.reports.class_report import Work
@@ -71,7 +71,7 @@ def missing_conversations(grades: Iterable[Grade], form: str) -> list[str]:
     for name, several in groupby(grades, key=lambda grade: grade.chapter):
         absent = [grade.full_name for grade in several if not grade.handed_in]
         if absent:
-            lines.append(f"{name}: {len(absent)} had no conversation, {shown}: {some(absent)}")
+            lines.append(f"{name}: {len(absent)} had no conversation, {shown}: {list_first(absent)}")
     return lines
 
 

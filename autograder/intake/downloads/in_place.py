@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
-from autograder.errors import some
+from autograder.errors import list_first
 from autograder.intake.downloads.archive import Entry, escape_unprintable
 from autograder.intake.downloads.choices import MAX_NOTEBOOKS, apply_choice
 from autograder.intake.downloads.download import other_chapters
@@ -98,7 +98,7 @@ def _misplaced_problems(submitted: Path, chapter: str, others: frozenset[str]) -
 
 
 def _count_text(names: Sequence[str], noun: str) -> str:
-    shown = escape_unprintable(some(names))
+    shown = escape_unprintable(list_first(names))
     return f"{len(names)} {noun}{'s' if len(names) > 1 else ''} ({shown})"
 
 

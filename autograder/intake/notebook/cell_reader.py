@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Any
 
-from autograder.static_analysis.cell_names import Outline, definitions_in_text, outline
+from autograder.static_analysis.cell_names import CellSummary, definitions_in_text, summarise_cell
 from autograder.static_analysis.limited_parse import LONGEST
 
 # Characters of one notebook for Python's parser: about a second, and more code than a year's homework.
@@ -23,9 +23,9 @@ STEPS = 5_000_000
 
 
 @lru_cache(maxsize=2_048)
-def _cached_outline(source: str, bodies: frozenset[str], *, parse: bool) -> Outline:
+def _cached_outline(source: str, bodies: frozenset[str], *, parse: bool) -> CellSummary:
     """Return a cell's outline, cached: most cells are identical in all notebooks of a chapter."""
-    return outline(source, bodies, parse=parse)
+    return summarise_cell(source, bodies, parse=parse)
 
 
 class CellReader:
@@ -41,16 +41,16 @@ class CellReader:
     def __init__(self, bodies: frozenset[str] = frozenset()) -> None:
         self._bodies = bodies
         self._left = BUDGET
-        self._outlines: dict[str, Outline] = {}
+        self._outlines: dict[str, CellSummary] = {}
         self._mentioned: dict[str, frozenset[str]] = {}
         # How many different cells were not parsed, because they were too long or the budget was used up.
         self.skipped = 0
 
-    def outline(self, source: str) -> Outline:
+    def outline(self, source: str) -> CellSummary:
         """Return the outline of a cell: its top-level definitions, checks and bodies."""
         result = self._outlines.get(source)
         if result is None:
-            read = _cached_outline if len(source) <= _SHORT else outline
+            read = _cached_outline if len(source) <= _SHORT else summarise_cell
             result = self._outlines[source] = read(source, self._bodies, parse=self.may_parse(source))
         return result
 

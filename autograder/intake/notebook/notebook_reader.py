@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from nbformat.notebooknode import from_dict
 
-from autograder.errors import some
+from autograder.errors import list_first
 from autograder.intake.notebook.images import MAX_PIXELS, PixelLimit, safe_images
 from autograder.intake.notebook.lazy_json import MalformedError, Value, parse_top_level
 from autograder.intake.notebook.problem import METADATA_KEY, Problem
@@ -237,7 +237,7 @@ class _NotebookBuilder:
 
     def _add_summary_problems(self, version: Value | None) -> None:
         if self.damaged:
-            numbers = some([*map(str, self.damaged)])
+            numbers = list_first([*map(str, self.damaged)])
             count = len(self.damaged)
             message = f"{count} of its cells could not be read and {'was' if count == 1 else 'were'} left out."
             if not self.cells:

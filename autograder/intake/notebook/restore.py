@@ -23,7 +23,7 @@ from autograder.intake.notebook.stray_answers import Layout, gather_answers
 from autograder.static_analysis.cell_names import (
     checked_names,
     defined_names,
-    has_invisible,
+    has_invisible_characters,
     imports_check,
     imports_from_course,
     is_python,
@@ -160,7 +160,7 @@ class _Restoration:
         for cell in self.cells:
             # A cell is parsed up to three times: as it is, without these characters, and for its outline.
             source = cell["source"]
-            if cell["cell_type"] == "code" and has_invisible(source) and self._reader.may_parse(source):
+            if cell["cell_type"] == "code" and has_invisible_characters(source) and self._reader.may_parse(source):
                 cell["source"] = strip_invisible_characters(source)
                 if cell["source"] != source:
                     mended.append(self.label(cell))

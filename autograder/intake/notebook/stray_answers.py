@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
-from autograder.errors import some
+from autograder.errors import list_first
 from autograder.intake.notebook.cell_reader import TextComparison
 from autograder.intake.notebook.manifest import Manifest, SourceCell
 from autograder.intake.notebook.problem import Problem
@@ -157,7 +157,7 @@ def _place_leftovers(answers: Sequence[_Answer], used: set[int], layout: Layout)
     if len(open_) == 1:
         open_[0].strays += [(cell, cell["source"].strip()) for cell in unplaced]
     elif unplaced:
-        labels = some([layout.label(cell) for cell in unplaced])
+        labels = list_first([layout.label(cell) for cell in unplaced])
         names = ", ".join(answer.question.name for answer in open_)
         message = f"Text that the student added may answer one of the questions without an answer ({names}): {labels}."
         yield Problem(KIND, message, do="Read it in the notebook, and give points by hand.")

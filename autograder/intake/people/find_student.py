@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
-from autograder.errors import CourseError, some
+from autograder.errors import CourseError, list_first
 from autograder.intake.roster import Student, fold_name, read_roster, safe_id, submitted_folders
 
 
@@ -30,7 +30,7 @@ def find_student(course: Course, typed: str, also: Iterable[str] = ()) -> str:
         return matches[0]
     listing = shell_command(course, "students")
     if matches:
-        shown = some([display_name(people[name]) for name in matches])
+        shown = list_first([display_name(people[name]) for name in matches])
         raise CourseError(f"{typed!r} may be several students: {shown}", do="Write the id of one of them.")
     raise CourseError(
         f"no student of this course is called {typed!r}.{_suggestion(typed, people)}".rstrip("."),

@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
-from autograder.errors import some
+from autograder.errors import list_first
 from autograder.intake.name_spellings import listed_spelling
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.find_student import display_name, name_words
@@ -102,7 +102,7 @@ def _stranger_problem(course: Course, roster: Mapping[str, Student], stranger: S
         do = f"If they are one student: {same}. If not, {others}."
     else:
         if stranger.absent:
-            message += f" On the list, {len(stranger.absent)} handed in nothing: {some(stranger.absent)}."
+            message += f" On the list, {len(stranger.absent)} handed in nothing: {list_first(stranger.absent)}."
         do = f"Give the work to a student: {same}. Or {others}."
     if one.number_on_moodle(chapter):
         do = f"Read the grading worksheet, which says who it is: tfcourse students WORKSHEET.csv --chapter {chapter}. Or: {do}"

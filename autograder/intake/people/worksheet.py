@@ -17,7 +17,7 @@ from autograder.course.course_file import course_file_path, read_course_file
 from autograder.course.course_file_edits import set_extension
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
-from autograder.errors import CourseError, some
+from autograder.errors import CourseError, list_first
 from autograder.intake.identity import identity_of, match
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.class_list import ClassList, WorksheetForm, read_class_list
@@ -140,9 +140,7 @@ def _granted_extensions(
         if line in ids and (until := parse_extension(status, plan.time_zone)) is not None
     }
     if granted and plan.due(chapter) is None:
-        message = (
-            f"Moodle has extensions for {some([*granted])}, and {chapter} has no deadline, so they were not taken."
-        )
+        message = f"Moodle has extensions for {list_first([*granted])}, and {chapter} has no deadline, so they were not taken."
         do = f"Write `due` of {chapter} into course.toml, and read this worksheet again."
         return {}, [Problem("extension", message, course_file_path(course.root).name, do)]
     return {

@@ -172,7 +172,7 @@ def _constants(exercise: Exercise, definitions: Mapping[Key, str]) -> list[str]:
         for node in ast.walk(ast.parse(code)):
             statement = text.definitions.get(node.id) if isinstance(node, ast.Name) and is_private(node.id) else None
             if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-                texts.update(dict.fromkeys(assigned_names(statement), without_comments(text.of(statement))))
+                texts.update(dict.fromkeys(assigned_names(statement), without_comments(text.source_of(statement))))
     return list(dict.fromkeys(texts.values()))
 
 

@@ -25,8 +25,8 @@ from autograder.static_analysis.cell_names import (
     ends_in_check,
     imports_check,
     only_check,
-    outline,
     strip_invisible_characters,
+    summarise_cell,
 )
 
 from .conftest import mark
@@ -172,7 +172,7 @@ def test_a_cell_is_called_by_its_name_or_its_place() -> None:
 
 
 def body_of(source: str) -> str:
-    return outline(source, frozenset({"f"})).bodies.get("f", "")
+    return summarise_cell(source, frozenset({"f"})).bodies.get("f", "")
 
 
 @pytest.mark.parametrize(
@@ -230,8 +230,8 @@ def test_what_a_definition_does_is_the_same_in_any_layout() -> None:
 
 def test_what_is_defined_inside_others_is_found_with_them() -> None:
     source = "class A:\n    def f(self): ...\ndef g():\n    def h(): ..."
-    assert outline(source).buried == {"f": "class A", "h": "function g"}
-    assert outline("def f(").buried == {}
+    assert summarise_cell(source).buried == {"f": "class A", "h": "function g"}
+    assert summarise_cell("def f(").buried == {}
 
 
 def test_magics_that_take_a_cell_away_from_python_are_named() -> None:

@@ -58,7 +58,9 @@ DECIDING = ("autograder.checking", "autograder.checks", "autograder.mistakes", "
 def copied(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A copy of every package that decides a grade, from which the hash is taken."""
     for name in DECIDING:
-        shutil.copytree(checks_version._folder(name), tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            checks_version._package_folder(name), tmp_path / name, ignore=shutil.ignore_patterns("__pycache__")
+        )
     monkeypatch.setattr("autograder.checks_version._folder", lambda name: tmp_path / name)
     return tmp_path
 

@@ -75,7 +75,7 @@ def test_what_people_write_is_not_too_deep() -> None:
 
 @pytest.mark.parametrize("source", IPYTHON)
 def test_magics_become_what_ipython_makes_of_them(source: str) -> None:
-    assert cell_ast._translated(source) == TransformerManager().transform_cell(source)
+    assert cell_ast._translate_magics(source) == TransformerManager().transform_cell(source)
 
 
 def test_magics_of_code_stand_before_it() -> None:

@@ -17,7 +17,7 @@ from autograder.static_analysis.limited_parse import (
     LONGEST,
     MOST_BRACKETS,
     UnreadableCellError,
-    open_brackets,
+    bracket_depth,
     parse_text,
 )
 
@@ -75,7 +75,7 @@ def test_a_long_text_does_not_reach_the_parser() -> None:
     ],
 )
 def test_brackets_in_texts_and_comments_do_not_count(text: str, most: int) -> None:
-    assert open_brackets(text) == most
+    assert bracket_depth(text) == most
 
 
 @pytest.mark.parametrize("piece", [r"\'", '""', "(\"'", "f'", "# \\\n"])
@@ -83,7 +83,7 @@ def test_a_look_at_a_text_takes_time_in_proportion_to_its_length(piece: str) -> 
     def seconds(times: int) -> float:
         begin = time.process_time()
         text = "'" + piece * times
-        open_brackets(text)
+        bracket_depth(text)
         for read in (parse_cell, syntax_error, defined_names):
             with suppress(UnreadableCellError):
                 read(f"!ls\n{text}")
