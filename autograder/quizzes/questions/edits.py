@@ -17,8 +17,8 @@ from autograder.quizzes.questions.question import grouped
 
 _LONGEST = 88
 _COMMENT = re.compile(r"\s+#[^'\"]*$")
-# What nobody writes: an axis exchanged with itself, a choice between equals, brackets around nothing but a name.
-_ODD = re.compile(r"transpose\((-?\d), \1\)|(\w+) if \w+ else \2\b|(?<![\w\])])\(\w+\)")
+# What nobody writes: another default, an axis exchanged with itself, a choice between equals, brackets around nothing but a name.
+_ODD = re.compile(r"^def |^\w+: .* = .*,$|transpose\((-?\d), \1\)|(\w+) if \w+ else \2\b|(?<![\w\])])\(\w+\)")
 _NOBODY_MAKES = {".detach() added", ".to() added", ".detach() dropped", ".contiguous() dropped"}
 # Methods whose call can be left out: what they return has the shape of what they are called on.
 _KEEP_SHAPE = (
