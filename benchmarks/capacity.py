@@ -25,7 +25,7 @@ from statistics import fmean
 from time import perf_counter
 from typing import Any
 
-from autograder.grading.plugin import configured
+from autograder.grading.plugin import autograder_config
 
 ROOT = Path(__file__).resolve().parents[1]
 MEASURED = ROOT / "benchmarks" / "results" / "service_times.json"
@@ -193,7 +193,7 @@ def measure(students: int, chapter: str) -> Times:
         finally:
             run.executions = watch.original
         begin = perf_counter()
-        pages = write_feedback(course, made.chapter, configured(course))
+        pages = write_feedback(course, made.chapter, autograder_config(course))
         feedback = (perf_counter() - begin) / len(pages)
         count = len(watch.service)
         gradebook = (_bytes(course.root, "gradebook.db*") - before[1]) / count

@@ -17,7 +17,7 @@ from measure import Cost, Figures, Target, cpu_of_self
 
 from autograder.grading.autograde import autograde
 from autograder.grading.feedback.pages import write_feedback
-from autograder.grading.plugin import configured
+from autograder.grading.plugin import autograder_config
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
 def written(room: Classroom) -> tuple[int, Cost]:
     """Write all pages; return how many, and what it took."""
     begin, cpu = perf_counter(), cpu_of_self()
-    pages = write_feedback(room.course, CHAPTER, configured(room.course))
+    pages = write_feedback(room.course, CHAPTER, autograder_config(room.course))
     return len(pages), Cost(perf_counter() - begin, cpu_of_self() - cpu)
 
 

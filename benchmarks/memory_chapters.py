@@ -26,7 +26,7 @@ from autograder.course.release.assign import assign
 from autograder.engine.interface import Submission
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerExecutor
-from autograder.grading.submissions import files_of, submission
+from autograder.grading.submissions import companions_of, submission
 from autograder.intake.notebook.manifest import released_manifest
 
 RATIO = 1.5
@@ -83,7 +83,7 @@ def _assignment(course: Course, name: str, students: list[str]) -> Assignment:
     manifest = released_manifest(course, name)
     paths = {student: course.folder("submitted", student, name) / f"{name}.ipynb" for student in students}
     notebooks = tuple(
-        submission(student, path, manifest, files_of(course, name, path))[0].notebook
+        submission(student, path, manifest, companions_of(course, name, path))[0].notebook
         for student, path in paths.items()
         if path.is_file()
     )

@@ -32,7 +32,7 @@ from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
 from autograder.engine.checker.deferred_tests import check_cell
-from autograder.engine.checker.remote_subject import packed_request
+from autograder.engine.checker.remote_subject import pack_request
 from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
@@ -243,9 +243,7 @@ def wire(notebook: Any) -> float:
         subject = LocalSubject(exercises()[sheet.exercise].reference)
         probes = (*sheet.rules, *(probe for section in sheet.sections for probe in section.probes))
         carried += [
-            (packed_request(one), observation_to_dict(subject.observe(one)))
-            for probe in probes
-            for one in probe.requests
+            (pack_request(one), observation_to_dict(subject.observe(one))) for probe in probes for one in probe.requests
         ]
 
     def carry() -> None:

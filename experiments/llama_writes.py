@@ -21,7 +21,7 @@ from safetensors.torch import save_file
 from tokenizers import ByteLevelBPETokenizer
 from torch import Tensor
 
-from autograder.commands.generate_text import chain_of, generate_text
+from autograder.commands.generate_text import generate_text, make_sampler
 from tfcourse.data import prose
 from tfcourse.gpt import next_token_loss
 from tfcourse.llama import Llama
@@ -106,7 +106,7 @@ def record(folder: Path, steps: int = STEPS) -> dict[str, Any]:
         ids=None,
         new_tokens=NEW_TOKENS,
         greedy=False,
-        chain=chain_of(temperature=None, top_k=None, top_p=TOP_P),
+        chain=make_sampler(temperature=None, top_k=None, top_p=TOP_P),
         seed=DRAWS,
     )
     return {

@@ -275,7 +275,7 @@ def test_a_folder_that_may_not_be_written_is_named_and_nothing_changes(
 def test_a_folder_that_was_there_is_never_unmade(
     project: Path, run: Run, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
 ) -> None:
-    def half(root: Path, course: Course, names: list[str]) -> None:
+    def half(root: Path, course: Course, names: list[str], progress: object) -> None:
         (course.root / "release").mkdir()
         raise CourseError("the second chapter has drifted")
 

@@ -141,7 +141,7 @@ def test_changed_rubric_lists_who_moves_and_is_applied(visit, course, names):
         rubric = client.application.rubric(QUESTION)
         address = f"/question/{QUESTION}/rubric"
         changed = {QUESTION: Rubric(QUESTION, rubric.answer, "- 1 point: why\n- 2 points: how")}
-        client.application._read_rubrics = lambda: changed
+        client.application._rubrics = lambda: changed
         assert "since 2 answers" in (await client.ask(f"/question/{QUESTION}")).body.decode()
         page = (await client.ask(address)).body.decode()
         assert "3 → 2 points" in page
