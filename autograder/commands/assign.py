@@ -67,11 +67,15 @@ def assign(
 
     names = resolve_project_chapters(root, chapters)
     is_new = not (folder / CONFIG_NAME).is_file()
-    with create_or_open_course(folder) as course, progress_bar("assign"), restore_course_file_on_failure(course.root):
+    with (
+        create_or_open_course(folder) as course,
+        progress_bar("assign") as step,
+        restore_course_file_on_failure(course.root),
+    ):
         write_template(course.root, like)
         if choices:
             _save_selection(root, course.root, names[0], _split_names(only), _split_names(without))
-        assigned = assign_chapters(root, course, names)
+        assigned = assign_chapters(root, course, names, step)
     lines = [f"made a new course in {folder}{_similar_course_warning(folder)}"] if is_new else []
     lines += [
         f"{item.chapter}: give students {item.package}\n  notebook {item.notebook}\n  package  {item.wheel}"

@@ -120,6 +120,8 @@ def test_at_equal_entropy_no_filter_is_clearly_ahead(values: dict[str, Any]) -> 
     assert "names, top-k 9" not in names
     assert max(names.values()) < 0.01, "no filter gains a full point"
     assert sum(values["gains"]["names, top-k 20"]) < 0, "the interval lies below zero"
+    assert [name for name, (mean, half) in values["gains"].items() if abs(mean) > half + 1e-9] == ["names, top-k 20"]
+    assert sum(abs(values["gains"][name][0]) + values["gains"][name][1] < 5e-4 for name in names) == 5, "0.0 ± 0.0"
     assert all(mean - half < 0 for mean, half in prose), "no interval lies above zero"
     assert min(mean for mean, _ in prose) < 0, "some means lie below"
     assert min(valid for run in RECORD["names"] for valid, bits in run["temperature"] if bits < 19.9) >= 0.98

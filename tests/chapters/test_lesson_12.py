@@ -34,7 +34,7 @@ ASKED = {
 GIVEN = """
 1,024 0.2 3.1 10,000 0.25 2,048 32,768 1,000 2,560 8,192 500,000 8,191 131,071 4,096 1,000,000 16,384 4,097 0.1 0.01
 0.866 0.5 1.232 1.866 1.732 2.232 0.134 3.732 3.866
-1.84 1.96 2.13 2.54 1.79 2.36
+1.84 1.96 2.13 2.54 1.79 2.36 0.05
 """
 
 LESSON = Lesson("12_rotary", ASKED, GIVEN)
@@ -129,7 +129,12 @@ def test_recorded_curves_are_told_as_they_were() -> None:
     assert rotary[-1] == max(curve[-1] for curve in CURVES.values())
     assert t5[-1] > t5[0] + 0.3, "T5's buckets climb too"
     assert max(abs(loss - alibi[0]) for loss in alibi) < 0.015, "within 0.01, rounded"
+    assert alibi[-1] < alibi[0], "it falls, though hardly"
     assert shaw == list(map(min, zip(*CURVES.values(), strict=True))), "the lowest mean at every length"
+    assert all(run[-1] - run[0] == pytest.approx(0.05, abs=0.01) for run in RECORD["curves"]["shaw"]), "in both runs"
+    for bare, others in zip(RECORD["curves"]["none"], zip(*RECORD["curves"].values(), strict=True), strict=True):
+        assert sum(other[-1] < bare[-1] for other in others) == 2, "at 1,024 behind ALiBi and Shaw's vectors"
+    assert max(shaw[-1], alibi[-1]) < none[-1] < min(rotary[-1], t5[-1], sines[-1])
 
 
 def test_recorded_stretches_of_a_text_are_told_as_they_were() -> None:
@@ -150,6 +155,8 @@ def test_recorded_ways_to_stretch_are_told_as_they_were() -> None:
         assert all(a > b for a, b in zip(run["squeezed to a quarter"], run["as it is"], strict=True)), "at every length"
         assert run["squeezed, tuned"][3] > run["tuned"][3], "in each run"
         assert run["squeezed, tuned longer"][3] > run["tuned longer"][3], "in each run"
+        assert run["squeezed, tuned"][5] < run["tuned"][5], "at 1,024 lower after 40 steps"
+        assert run["squeezed, tuned longer"][5] > run["tuned longer"][5], "and higher after 200"
 
 
 def test_slow_pairs_explain_a_part_of_the_failure_and_length_the_gain_of_tuning() -> None:
@@ -159,7 +166,7 @@ def test_slow_pairs_explain_a_part_of_the_failure_and_length_the_gain_of_tuning(
     assert [longer[0], longer[3]] == pytest.approx([1.79, 2.36], abs=0.005)
     for place in (3, 5):
         share = (fast[place] - fast[0]) / (every[place] - every[0])
-        assert 0.5 < share < 0.65, "little more than half as much"
+        assert share == pytest.approx(0.6, abs=0.05), "about three fifths as much: two fifths are gone"
 
 
 def test_ramp_of_llama_is_that_of_the_text(values: dict[str, Any]) -> None:

@@ -32,7 +32,7 @@ sys.path[:0] = [str(_ROOT), str(_ROOT / "tests" / "autograder" / "checks")]
 _SECONDS = 120
 _RESULT = re.compile(r"(?P<change>Lines? .*?\.) What does the code then return for (?P<input>.*)\?", re.DOTALL)
 _MISTAKE = re.compile(r"(?P<change>Lines? .*\.) What goes wrong\?", re.DOTALL)
-_PURPOSE = re.compile(r"(?P<change>Lines? .*\.) Where alone can the result change\?", re.DOTALL)
+_PURPOSE = re.compile(r"(?P<change>Lines? .*\.) When can the result change\?", re.DOTALL)
 _INPUT = re.compile(
     r"(?P<change>Lines? .*?`\.)(?: With (?P<stem>.*):)? Which of these calls alone gives "
     r"(?P<how>another result|the same result as before)\?",
@@ -118,7 +118,7 @@ class Author:
 
     def _purpose(self, found: re.Match[str], options: list[str]) -> str:
         differing = self._differing(self._patched(found["change"]), self._calls)
-        holds = {one: [one.removeprefix("where ") in properties(call) for call in self._calls] for one in options}
+        holds = {one: [one.removeprefix("only if ") in properties(call) for call in self._calls] for one in options}
         return " or ".join(
             option
             for option, holding in holds.items()

@@ -43,7 +43,8 @@ def written(folder: Path, **texts: str) -> dict[str, str]:
 
 def test_a_deck_takes_numbers_and_figures_from_its_lesson(tmp_path: Path) -> None:
     text = written(
-        tmp_path, _03="# A\n\n## B\n\n{{weights[0]:.1f}} and {{mine:.1f}}\n\n```{lesson-figure} 3.1\n:steps: 50\n```\n"
+        tmp_path,
+        _03="# A\n\n## B\n\n{{weights[0]:.1f}} and {{mine:.1f}}\n\n```{lesson-figure} 3.1 What?\n:steps: 50\n```\n",
     )["03"]
     assert "\N{MINUS SIGN}0.5 and {{mine:.1f}}" in text
     assert 'x="100" y="0" width="100" height="100"' in text
@@ -69,6 +70,7 @@ def test_short_slides_are_taken_alone(tmp_path: Path) -> None:
     [
         ("```{lesson-figure} 3.99\n```", "3.99"),
         ("```{lesson-figure} 3.1\n:crop: 0 50\n```", "alt"),
+        ("```{lesson-figure} 3.1 Another picture\n```", "What"),
         ("```{slides-from} nobody\n```", "nobody"),
         ("```{slides-from} 03\nNo such slide\n```", "No such slide"),
         ("```{exercises} 1-99\n```", "exercise"),

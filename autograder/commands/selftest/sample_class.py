@@ -115,17 +115,14 @@ def sample_class(
 
     Args:
         root: the project; answers to questions are shortened model answers from its rubrics.
-        course: the course, with the chapters released; it must not contain submissions, except from an earlier sample class. A chapter
-            without a due date gets one, so that submissions can be late.
+        course: the course, with the chapters released, and without submissions of others. A chapter without a due date gets one.
         chapters: names of chapters, in lecture order.
         students: number of students.
         seed: the same seed gives the same class.
-        predict: whether to predict the scores of known mistakes, which takes longer than all other steps and depends on the course's hidden
-            tests.
+        predict: whether to predict the scores of known mistakes, which takes longest and depends on the course's hidden tests.
 
     Returns:
-        The students, ordered by id. They are also written to ``sample_class.json`` in the course folder, together with students from an
-        earlier sample class whose submissions still exist.
+        The students by id. ``sample_class.json`` in the course folder has them, and earlier ones whose submissions still exist.
 
     Raises:
         CourseError: if a chapter is not released, the course has real submissions, or a file cannot be written.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +43,9 @@ class ReleasedFiles:
     package: Path  # a zip archive with notebook, package and instructions, for a learning platform
 
 
-def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[ReleasedFiles]:
+def assign(
+    root: Path, course: Course, chapter_names: Sequence[str], progress: Callable[[str], None] = lambda step: None
+) -> list[ReleasedFiles]:
     """Release chapters into a course folder.
 
     For each chapter this writes ``source/CHAPTER/CHAPTER.ipynb``, lets nbgrader create ``release/CHAPTER/CHAPTER.ipynb`` and its gradebook
@@ -54,6 +56,7 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Rel
     Args:
         course: the course folder. Its ``course.toml`` selects the exercises and questions of a chapter that are assigned.
         chapter_names: names of chapters, or the beginnings of them.
+        progress: receives each step as a line.
 
     Raises:
         CourseError: if there is no such chapter, ``course.toml`` is wrong, something has drifted from the reference, a solution would
@@ -65,7 +68,10 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Rel
     with tempfile.TemporaryDirectory() as folder:
         # The last chapter first: its package needs the question sheets of all chapters, which are then recorded together.
         last_first = sorted(selected, key=lambda chapter: chapter.name, reverse=True)
-        materials = {chapter: make_student_files(root, course, chapter, Path(folder)) for chapter in last_first}
+        materials = {}
+        for chapter in last_first:
+            progress(f"{chapter.name}: notebook, package, and the lesson, which runs if it has changed")
+            materials[chapter] = make_student_files(root, course, chapter, Path(folder))
         _refuse_solutions(root, materials)
         contents = {
             chapter: {Path(STUDENT_FOLDER) / path.relative_to(folder): path.read_bytes() for path in paths}

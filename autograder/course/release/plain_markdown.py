@@ -45,10 +45,8 @@ def references(root: Path) -> References:
 
 
 def _author_names(people: list[Person]) -> str:
-    names = [
-        " ".join([*person.prelast_names, *person.last_names]).replace("{", "").replace("}", "") for person in people
-    ]
-    if len(names) > 2:
+    names = [" ".join(map(str, [*person.rich_prelast_names, *person.rich_last_names])) for person in people]
+    if len(names) > 2 or "others" in names[1:]:
         return f"{names[0]} et al."
     return " and ".join(names)
 

@@ -19,7 +19,9 @@ _MOST_ALIKE = 0.5
 _USUAL_WORDS = 6
 # In so many cases "all" comes last: it is an option of every question, and should not be its most frequent key.
 _ALL_LAST = 1 / 3
-_WORD = re.compile(r"\w{4,}")
+# So many wrong options are chosen because they speak of the changed line.
+_NEAR = 2
+_WORD, _WORD_IN_CODE = re.compile(r"\w{4,}"), re.compile(r"[a-z]{2,}")
 
 
 def edit_sentence(edit: Edit) -> str:
@@ -35,17 +37,23 @@ def mistakes(facts: Facts, rng: random.Random) -> Iterator[Question]:
     for name in rng.sample(list(real), len(real)):
         change = rng.choice(real[name])
         stem = f"{edit_sentence(change.edit)} What goes wrong?"
-        others = [one for one in facts.given.apart[name] if one in texts]
-        # The mistakes of other lines come first: each of them is the key of another question.
         # The rest is the same for a whole class: else a program that sees all its questions could tell what is true of this code.
-        asked = [one for one in others if one in real]
+        others = same_for_all([one for one in facts.given.apart[name] if one in texts], facts.exercise)
+        # One of them speaks of the line, too: reading it again does not tell the key.
+        line = _words(
+            " ".join([*facts.source.split("\n")[change.edit.first - 1 : change.edit.last], change.edit.after])
+        )
+        echoes = {one: len(_words(texts[one]) & line) for one in [name, *others]}
         chosen = [name]
-        for one in [*rng.sample(asked, len(asked)), *same_for_all(others, facts.exercise)]:
+        near = sorted(others, key=lambda one: -echoes[one])
+        for one in [*near[:_NEAR], *(one for one in others if one in real), *near]:
             words = words_in([stem, *(texts[other] for other in [*chosen, one])])
             room = MOST_WORDS - _USUAL_WORDS * (OPTIONS - 1 - len(chosen))
             alike = any(_alike(texts[one], texts[other]) for other in chosen)
-            if len(chosen) < OPTIONS and words <= room and not alike:
+            if len(chosen) < OPTIONS and one not in chosen and words <= room and not alike:
                 chosen.append(one)
+        if len(chosen) == 1 or max(echoes[one] for one in chosen[1:]) < echoes[name]:
+            continue
         reasons = [
             f"Code with this mistake gives other answers than your changed code: “{texts[one]}”." for one in chosen
         ]
@@ -57,6 +65,10 @@ def mistakes(facts: Facts, rng: random.Random) -> Iterator[Question]:
 def same_for_all(options: Iterable[str], key: object) -> list[str]:
     """Return options in an order that is the same for a whole class: else a program that sees all its questions could tell what is true."""
     return sorted(options, key=lambda text: random.Random(f"{key} {text}").random())
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD_IN_CODE.findall(text.lower()))
 
 
 def _alike(a: str, b: str) -> bool:
@@ -83,8 +95,8 @@ def purposes(facts: Facts, rng: random.Random) -> Iterator[Question]:
         told = (
             f"Of {len(every)} calls of the check, exactly the {len(calls)} to which this applies give another result."
         )
-        text = f"{edit_sentence(change.edit)} Where alone can the result change?"
-        options = [f"where {one}" for one in chosen]
+        text = f"{edit_sentence(change.edit)} When can the result change?"
+        options = [f"only if {one}" for one in chosen]
         yield from made("purpose", change.edit.lines, text, options, reasons, told, rng)
 
 
@@ -138,8 +150,8 @@ def feelings(facts: Facts, rng: random.Random) -> Iterator[Question]:
     possible = [
         (one, part, row)
         for one in facts.effects
-        # Where each row depends on itself alone, there is nothing to ask.
-        if any(felt != (row,) for rows in one.felt.values() for row, felt in rows.items())
+        # Where each row depends on itself alone, or all on everything, there is nothing to ask.
+        if len({len(felt) == one.rows for rows in one.felt.values() for felt in rows.values()}) > 1
         for part, rows in one.felt.items()
         for row in rows
     ]

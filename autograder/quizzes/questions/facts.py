@@ -24,7 +24,9 @@ from autograder.quizzes.questions.properties import tables_of
 from autograder.quizzes.questions.trace import watched_run
 
 # A diagnosis is an option with the words before its reason, if they are few.
-_REASON = re.compile(r"(?<=[\w`)])(?:[.:;]\s|, (?:so|which|because|but|although|with|and)\b).*", re.DOTALL)
+_REASON = re.compile(
+    r" \(or [^)]*\)(?=\W*$|[,.;])|(?<=[\w`)])(?:[.:;]\s|, (?:so|which|because|but|although|with|and)\b).*", re.DOTALL
+)
 _FEWEST_WORDS, _MOST_WORDS = 4, 13
 # Calls that are compared for every change: results are compared number by number.
 _LARGEST_RESULT, _MOST_CALLS = 3_000, 40

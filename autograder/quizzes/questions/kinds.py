@@ -93,8 +93,9 @@ def _in_turn(facts: Facts, rng: random.Random, kinds: Sequence[Kind]) -> list[Qu
 
 
 def _clash(a: Question, b: Question) -> bool:
-    """Return whether two questions ask the same about one line; two mistakes there are not the same."""
-    return a.text == b.text or (a.kind == b.kind != "mistake" and bool(set(a.topic.split()) & set(b.topic.split())))
+    """Return whether two questions ask the same about one line; two different mistakes there are not the same."""
+    same_kind = a.kind == b.kind and (a.kind != "mistake" or a.answer == b.answer)
+    return a.text == b.text or (same_kind and bool(set(a.topic.split()) & set(b.topic.split())))
 
 
 def _has_room(question: Question, found: Sequence[Question], count: int) -> bool:

@@ -34,7 +34,7 @@ def slide_figure(markup: str, lesson: str, options: Mapping[str, str]) -> str:
     if unknown := options.keys() - {"crop", "steps", "down", "alt"}:
         raise ValueError(f"unknown options {', '.join(sorted(unknown))}")
     svg = _LOOK.sub(r"\1", match[0].replace('href="#', f'href="{lesson}#') if "<a " in match[0] else match[0], count=1)
-    x0, y0, width, height = (float(number) for number in _viewed(svg))
+    x0, y0, width, height = map(float, _BOX.findall(svg)[0].split())
     if "crop" in options:
         if "alt" not in options:
             raise ValueError("a part of a figure needs its own alt")
@@ -58,12 +58,6 @@ def slide_figure(markup: str, lesson: str, options: Mapping[str, str]) -> str:
     style = _STYLE.search(markup) if is_drawing else None
     kind = "slide-figure tfcourse-drawing" if is_drawing else "slide-figure"
     return f'<div class="{kind}">{style[0] if style else ""}{svg[: -len("</svg>")]}{curtains}</svg></div>'
-
-
-def _viewed(svg: str) -> list[str]:
-    box = _BOX.search(svg)
-    assert box is not None  # every figure of the course has one
-    return box[1].split()
 
 
 def _percents(text: str) -> list[float]:

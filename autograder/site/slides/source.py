@@ -2,7 +2,8 @@
 
 A deck stores no figure and no number twice. It names them, and they come from the lesson's executed cells:
 
-- ``{lesson-figure} 3.5`` is the output above the caption "Figure 3.5." of lesson 03.
+- ``{lesson-figure} 3.5 Queries meet keys`` is the output above the caption "Figure 3.5. Queries meet keys …" of lesson 03. The words are
+  optional. With them, a deck that names a number which now belongs to another figure is not made.
 - ``{{weights[0, 1]:.2f}}`` is the value that the lesson prints in its prose with the same expression and format. An expression that the
   lesson does not print is left for the deck's own cells.
 - ``{exercises}`` lists the chapter's exercises with their minutes.
@@ -33,7 +34,7 @@ from autograder.site.slides.figure import slide_figure
 DECK = "slides.md"
 # Sphinx reads a text with these lines as a notebook.
 _FRONT = "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Python 3, language: python}\n---\n\n"
-_CAPTION = re.compile(r"\*Figure (\d+\.\d+)\. ")
+_CAPTION = re.compile(r"\*Figure (\d+\.\d+)\. (.*)", re.DOTALL)
 _BLOCK = re.compile(
     r"^(?P<ticks>`{3,})\{(?P<name>lesson-figure|exercises|slides-from)\}[ ]*(?P<argument>.*)\n(?P<body>(?:.*\n)*?)(?P=ticks)$",
     re.M,
@@ -152,7 +153,8 @@ class DeckSources:
 
         return _BLOCK.sub(expand, text)
 
-    def _figure(self, number: str, options: Mapping[str, str], deck: Deck) -> str:
+    def _figure(self, argument: str, options: Mapping[str, str], deck: Deck) -> str:
+        number, _, words = argument.partition(" ")
         lesson = self._lessons[f"{int(number.partition('.')[0]):02}"]
         if number not in lesson.figures:
             raise CourseError(
@@ -160,8 +162,11 @@ class DeckSources:
                 where=deck.path,
                 do=f"Name one of {', '.join(lesson.figures)}. A figure that a reader moves has no picture for slides.",
             )
+        caption, picture = lesson.figures[number]
+        if not caption.startswith(words):
+            raise CourseError(f"figure {number} is “{caption[:60]}…”, and not “{words}”", where=deck.path)
         try:
-            return _raw(slide_figure(lesson.figures[number], f"../chapters/{lesson.chapter.name}/lesson.html", options))
+            return _raw(slide_figure(picture, f"../chapters/{lesson.chapter.name}/lesson.html", options))
         except ValueError as error:
             raise CourseError(f"figure {number}: {error}", where=deck.path) from error
 
@@ -214,7 +219,7 @@ class _Lesson:
     def __init__(self, chapter: Chapter, executed: Any) -> None:
         self.chapter = chapter
         self.values = printed_by_expression(read_text(chapter.lesson), executed)
-        self.figures: dict[str, str] = {}
+        self.figures: dict[str, tuple[str, str]] = {}  # caption and picture by number
         for before, cell in pairwise(executed.cells):
             caption = _CAPTION.match(cell.source) if cell.cell_type == "markdown" else None
             pages = [
@@ -223,7 +228,7 @@ class _Lesson:
                 if "text/html" in output.get("data", ())
             ]
             if caption and pages:
-                self.figures[caption[1]] = pages[-1]
+                self.figures[caption[1]] = " ".join(caption[2].split()), pages[-1]
 
 
 def _split(text: str) -> dict[str, str]:

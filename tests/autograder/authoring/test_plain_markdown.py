@@ -53,3 +53,9 @@ def test_nothing_of_myst_is_left_in_a_lesson(chapter) -> None:
     texts = [turn(cell.source) for cell in cells if cell.cell_type == "markdown"]
     assert not [text for text in texts if re.search(r"\{[a-z:]+\}`|^```\{|^\([\w-]+\)=|\$\$ \(eq", text, re.MULTILINE)]
     assert lesson_name(chapter) == f"{chapter.name[:2]}_lesson.ipynb"
+
+
+def test_authors_are_written_as_on_the_site() -> None:
+    works = references(ROOT).works
+    assert works["velickovic2018"] == ("Veličković et al.", "2018")
+    assert "others" not in " ".join(names for names, _ in works.values())

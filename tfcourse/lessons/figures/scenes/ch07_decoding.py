@@ -148,7 +148,7 @@ FAMILY_ALTS: dict[Family, str] = {
     "mass": "Six bars for the running sums 0.40, 0.65, 0.80, 0.90, 0.96 and 1.00, with a line at 0.85, which the fourth crosses. "
     "After the cut: 0.444, 0.278, 0.167 and 0.111; two tokens have 0.",
     "threshold": "Six bars, 0.40 to 0.04, with a level line at 0.20. After the cut: 0.615 and 0.385; four tokens have 0.",
-    "entropy": "Six bars of surprise, 0.92 to 3.22 nats, with a level line at the entropy, 1.53. After the cut: the second token "
+    "entropy": "Six bars of surprisal, 0.92 to 3.22 nats, with a level line at the entropy, 1.53. After the cut: the second token "
     "has 0.625 and the third 0.375; the first and the last three have 0.",
 }
 
@@ -169,7 +169,7 @@ def cut_by_threshold() -> Drawing:
 
 
 def cut_by_entropy() -> Drawing:
-    """Draw what a filter keeps that cuts by entropy: the two tokens whose surprise is nearest to the entropy."""
+    """Draw what a filter keeps that cuts by entropy: the two tokens whose surprisal is nearest to the entropy."""
     return _cut("entropy")
 
 
@@ -196,7 +196,7 @@ def _draw_cut(drawing: Drawing, family: Family, where: Rect) -> None:
         line, label = 0.2, "0.5 · max"
     elif family == "entropy":
         values = [-math.log(p) for p in _P]
-        title, line, label = "before: surprise, in nats", entropy, f"H = {entropy:.2f}"
+        title, line, label = "before: surprisal, in nats", entropy, f"H = {entropy:.2f}"
     _draw_bars(drawing, where, title, values, _CUTS[family][1])
     ground, height, left, width = _frame(where)
     if line is not None:
