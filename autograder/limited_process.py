@@ -41,7 +41,7 @@ _HAS_TIMER = hasattr(signal, "setitimer")
 
 
 class FailedCallError(Exception):
-    """A call failed, and the text continues a sentence that ends in "because"."""
+    """A call failed; the message is worded to follow "because"."""
 
 
 class LimitedProcess:

@@ -491,7 +491,7 @@ class Latency(NamedTuple):
 def inference_latency(
     flops: float, bytes_moved: float, *, peak_flops: float, bandwidth: float, n_devices: int = 1
 ) -> Latency:
-    """Compute the least time for FLOP and bytes that run at once: the slower counts.
+    """Compute the least time if arithmetic and transfers overlap: the longer of the two.
 
     Args:
         flops: Floating-point operations.

@@ -331,10 +331,10 @@ def alike_at_a_glance(
     hold: bool = False,
     refusal: bool = False,
 ) -> Tensor:
-    """Return which of several answers may equal one, by their fingerprints.
+    """Compare fingerprints, and return which of several answers may equal a given answer.
 
     Args:
-        answer: the one answer.
+        answer: the given answer.
         kinds: the others' first values of :func:`glance`, shape (answers,).
         lasts: the others' last numbers, shape (answers,).
         damage: as for :func:`same_answer`.

@@ -216,7 +216,7 @@ def _target_callable(target: Callable[..., Any], request: Request) -> Callable[.
     return target if request.method is None else cast("Callable[..., Any]", getattr(target, request.method))
 
 
-def _do_call(candidate: Callable[..., Any], request: Request) -> Observation:
+def _observe_call(candidate: Callable[..., Any], request: Request) -> Observation:
     target = _target_callable(prepared(candidate, request), request)
     # The candidate works on copies: its changes must not reach the next request.
     arguments = map_value(request.arguments, Tensor.clone)
@@ -254,7 +254,7 @@ def _is_reseeded(prop: Mapping[str, Any], built: Any) -> bool:
     return isinstance(built, torch.Generator) and built.initial_seed() != prop["init"]["seed"]
 
 
-def _do_gradients(candidate: Callable[..., Any], request: Request) -> Observation:
+def _observe_gradients(candidate: Callable[..., Any], request: Request) -> Observation:
     target = prepared(candidate, request)
     arguments = map_value(request.arguments, Tensor.clone)
     # An argument such as a cache may hold several tensors, each with its own gradient.
@@ -314,7 +314,7 @@ def _finite_part(output: Tensor) -> Tensor:
     return output if finite.all() else torch.where(finite, output, 0)
 
 
-def _do_meta(candidate: Callable[..., Any], request: Request) -> Observation:
+def _observe_meta(candidate: Callable[..., Any], request: Request) -> Observation:
     try:
         results = [_leaves_on_meta(candidate, request)]
     except (NotImplementedError, RuntimeError, TypeError) as error:
@@ -325,7 +325,9 @@ def _do_meta(candidate: Callable[..., Any], request: Request) -> Observation:
         if not results:
             # A call also tells the weights that its models have afterwards; only what was returned is asked for here.
             returned = {
-                name: leaf for name, leaf in _do_call(candidate, request).outputs.items() if name.startswith("output")
+                name: leaf
+                for name, leaf in _observe_call(candidate, request).outputs.items()
+                if name.startswith("output")
             }
             return Observation(outputs=_shapes(returned))
     for name, leaf in (item for leaves in results for item in leaves.items()):
@@ -373,9 +375,9 @@ def _needs_numbers(error: BaseException) -> bool:
     return any(reason in str(error) for reason in reasons)
 
 
-def _do_operations(candidate: Callable[..., Any], request: Request) -> Observation:
+def _observe_operations(candidate: Callable[..., Any], request: Request) -> Observation:
     counter, lines = _OperationCounter(), LineCounter()
-    observation = _do_functions(candidate, request, _count_operations_and_lines(counter, lines))
+    observation = _observe_functions(candidate, request, _count_operations_and_lines(counter, lines))
     return replace(observation, operations=counter.count, largest=counter.largest, lines=lines.count)
 
 
@@ -385,7 +387,7 @@ def _count_operations_and_lines(counter: _OperationCounter, lines: LineCounter) 
         yield
 
 
-def _do_functions(
+def _observe_functions(
     candidate: Callable[..., Any], request: Request, counter: AbstractContextManager[Any] | None = None
 ) -> Observation:
     target = prepared(candidate, request)
@@ -398,18 +400,18 @@ def _do_functions(
     return Observation(outputs=_shapes(flatten_outputs(result)))
 
 
-def _do_attributes(candidate: Callable[..., Any], request: Request) -> Observation:
+def _observe_attributes(candidate: Callable[..., Any], request: Request) -> Observation:
     target = prepared(candidate, request)
     return Observation(outputs={name: getattr(target, name) for name in request.wrt})
 
 
 _ACTIONS: dict[str, Callable[[Callable[..., Any], Request], Observation]] = {
-    "call": _do_call,
-    "gradients": _do_gradients,
-    "meta": _do_meta,
-    "operations": _do_operations,
-    "functions": _do_functions,
-    "attributes": _do_attributes,
+    "call": _observe_call,
+    "gradients": _observe_gradients,
+    "meta": _observe_meta,
+    "operations": _observe_operations,
+    "functions": _observe_functions,
+    "attributes": _observe_attributes,
 }
 
 

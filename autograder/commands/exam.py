@@ -108,7 +108,7 @@ def exam(
 
 def _folder_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise CourseError(f"--name {name!r} is not the name of a folder", do="Use letters, digits and hyphens.")
+        raise CourseError(f"--name {name!r} cannot be used as a folder name", do="Use letters, digits and hyphens.")
     return name
 
 

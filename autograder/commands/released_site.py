@@ -23,7 +23,7 @@ class ReleasedSite:
     course: SiteCourse  # its title and deadlines
 
     def key(self) -> str:
-        """Return a hash of the content."""
+        """Return a string that identifies the content: a hash of the files, and the course's title and deadlines."""
         paths = [path for paths in self.files.values() for path in paths]
         return "\n".join([hash_files(self.root, paths), str(self.course)])
 

@@ -53,7 +53,9 @@ _DECISIONS = ("same", "add", "withdraw", "ignore", "excuse", "include", "joined"
     help="The student joined on this day (2026-11-02): what was due before does not count.",
 )
 @click.option(
-    "--erase", metavar="STUDENT", help="Remove the student and everything about them permanently. Write the id."
+    "--erase",
+    metavar="STUDENT",
+    help="Remove the student and everything about them permanently. Takes the id, not the name.",
 )
 @course_option
 @command
@@ -84,7 +86,7 @@ def students(
     course = Course.open(course_folder(course_dir))
     decided = {name: decisions[name] for name in _DECISIONS if decisions[name]}
     if file is not None and decided:
-        raise click.UsageError(f"FILE and --{next(iter(decided))} are two commands; give one of them")
+        raise click.UsageError(f"FILE and --{next(iter(decided))} cannot be combined; pass one of them")
     if file is None and (remove_missing or dry_run or chapter):
         raise click.UsageError("--chapter, --dry-run and --remove-missing need a FILE")
     if erase and (file is not None or decided):
@@ -171,7 +173,7 @@ def _erase(course: Course, typed: str) -> CommandResult:
     with course_lock(course):
         student = find_student(course, typed)
         if student != typed:
-            do = f"Write the id: {shell_command(course, 'students', '--erase', student)}"
+            do = f"Pass the id: {shell_command(course, 'students', '--erase', student)}"
             raise CourseError(f"this would erase {student} permanently", do=do)
         partners = handed_in_for(course, student)
         removed, remaining = erase(course, student)

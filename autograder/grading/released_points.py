@@ -67,9 +67,10 @@ def refuse_other_totals(course: Course, chapter: str, notebook: Any) -> None:
     if not (differing := differing_totals(notebook)):
         return
     name, (total, points) = next(iter(differing.items()))
-    more = f" ({len(differing) - 1} more exercises differ)" if len(differing) > 1 else ""
+    more = f" (exercises that differ: {len(differing)})" if len(differing) > 1 else ""
     raise CourseError(
-        f"the check of {name.removeprefix(_TEST)} in {chapter} gives up to {total:g} points, its test cell {points:g}{more}",
+        f"the check of {name.removeprefix(_TEST)} in {chapter} gives up to {total:g} points, "
+        f"but its released test cell is worth {points:g}{more}",
         where=course.root,
         do=f"No further submission was graded, and recorded points stay. {_repair_advice(course, chapter, name, total)}",
     )

@@ -175,12 +175,12 @@ def _check_downloads(downloads: Mapping[str, Sequence[Path]], chapters: Sequence
 def _check_output(output: Path) -> None:
     """Refuse to replace a folder that is not a site, and check that its parent is writable."""
     if output.exists() and not output.is_dir():
-        raise SiteError("this is a file", where=output, do="Name a folder for the site.")
+        raise SiteError("this is a file", where=output, do="Choose a folder for the site.")
     if output.is_dir() and any(output.iterdir()) and not (output / _OF_A_SITE).is_file():
         raise SiteError(
             "the folder holds something that is not a site, and building would delete it",
             where=output,
-            do="Name an empty or a new folder.",
+            do="Choose an empty or a new folder.",
         )
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}."):

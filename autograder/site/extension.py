@@ -146,7 +146,11 @@ def store_word_count(app: Sphinx, document: nodes.document) -> None:
 
 
 def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
-    """Link headings that an exercise page quotes to its lesson; add notes to exercises, and links back to lessons."""
+    """Link each heading that an exercise page quotes to its section of the lesson.
+
+    Also add notes to exercises, and to lessons links to their exercises. On other pages, fold the table of the
+    chapters' symbols.
+    """
     page = ChapterPage.of(docname)
     if app.builder.format != "html":
         return

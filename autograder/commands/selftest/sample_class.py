@@ -141,7 +141,7 @@ def sample_class(
             work, notebook = _draw_work(
                 rng, skill, released[chapter], _choose_oddity(number, position, len(chapters)), root, chapter
             )
-            _write_submission(course, student, chapter, work, notebook, rng)
+            _hand_in(course, student, chapter, work, notebook, rng)
             works[chapter] = work
         class_list.append(SampleStudent(student, name, skill, works))
     class_list.sort(key=lambda student: student.id)
@@ -266,10 +266,7 @@ def _read_release(course: Course, chapter: str) -> Any:
 
 
 def _draw_people(count: int, rng: random.Random) -> list[tuple[str, str]]:
-    """Return distinct ids and names.
-
-    A class larger than the list of names gets numbered names.
-    """
+    """Return distinct ids and names, numbered in a class larger than the list of names."""
     names = [f"{first} {last}" for first in _FIRST for last in _LAST]
     rng.shuffle(names)
     chosen = []
@@ -306,9 +303,7 @@ def _draw_work(
         difficulty = position / max(1, len(checked) - 1)
         expected[exercise.name] = _write_solution(rng, skill, difficulty, exercise, cell)
     if oddity == "broken cell" and checked:
-        expected[_truncate_code(checked[0])] = Expected(
-            "broken", 0.0, exercises()[_mark(checked[0])["grade_id"]].points
-        )
+        expected[_truncate(checked[0])] = Expected("broken", 0.0, exercises()[_mark(checked[0])["grade_id"]].points)
     answers = tuple(_write_answers(rng, skill, notebook, root, chapter)) if oddity != "not a notebook" else ()
     if oddity == "stripped":
         _strip_metadata(notebook)
@@ -333,7 +328,7 @@ def _write_solution(rng: random.Random, skill: float, difficulty: float, exercis
     return Expected("mistake", None, exercise.points, mistake)
 
 
-def _truncate_code(cell: Any) -> str:
+def _truncate(cell: Any) -> str:
     """Truncate a cell's code in the middle of a line, and return its exercise."""
     cell.source = cell.source.rstrip() + "\n\nprint(result of the last line"
     return str(_mark(cell)["grade_id"])
@@ -372,9 +367,7 @@ def _strip_metadata(notebook: Any) -> None:
     notebook.nbformat_minor = 0
 
 
-def _write_submission(
-    course: Course, student: str, chapter: str, work: SampleWork, notebook: Any, rng: random.Random
-) -> None:
+def _hand_in(course: Course, student: str, chapter: str, work: SampleWork, notebook: Any, rng: random.Random) -> None:
     hours = rng.uniform(0.5, 70.0)
     folder = course.folder("submitted", student, chapter)
     if work.oddity == "not handed in":

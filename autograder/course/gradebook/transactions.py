@@ -36,7 +36,7 @@ class _UnitSession(Session):  # type: ignore[misc]
                 self.expire(row, counted)
 
     def rollback(self) -> None:
-        """Roll back. Earlier commits of the unit are lost, too, so the unit has failed."""
+        """Roll back. If a commit was requested before, it is lost too, and the unit counts as failed."""
         self.failed |= self.commit_requested
         super().rollback()
 

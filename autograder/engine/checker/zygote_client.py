@@ -233,7 +233,7 @@ class ZygoteClient:
     def _exchange(
         self, control: socket.socket, order: dict[str, Any], descriptors: Sequence[int]
     ) -> tuple[dict[str, Any], list[int]]:
-        """Send an order and return its answer, discarding answers to earlier orders."""
+        """Send an order and return its answer; an answer to another order raises ZygoteError."""
         token = secrets.token_hex(8)
         try:
             send_with_descriptors(control, json.dumps({**order, "token": token}).encode(), descriptors)

@@ -82,10 +82,10 @@ class RpcServer:
         signal.signal(signal.SIGINT, self._on_interrupt)
         try:
             while True:
-                question = unpack(self._channel.receive(), trusted=True)
+                order = unpack(self._channel.receive(), trusted=True)
                 try:
                     self._put_off, self._answering = False, True
-                    answer = self._answer(question)
+                    answer = self._answer(order)
                     self._answering = False
                 except KeyboardInterrupt:
                     # The interrupt came between two requests, but the client still expects a reply.
@@ -118,36 +118,36 @@ class RpcServer:
             self._put_off = False
             raise KeyboardInterrupt
 
-    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, order: dict[str, Any]) -> dict[str, Any]:
         self._outputs = 0
         try:
-            handler: Callable[[dict[str, Any]], dict[str, Any]] = getattr(self, f"_do_{question['do']}")
-            return handler(question)
+            handler: Callable[[dict[str, Any]], dict[str, Any]] = getattr(self, f"_do_{order['do']}")
+            return handler(order)
         except BaseException as error:  # whatever student code raises ends its request only
             return {"interrupted": type(error) is KeyboardInterrupt}
 
-    def _do_place(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _do_place(self, order: dict[str, Any]) -> dict[str, Any]:
         """Write a file to the notebook's folder."""
-        path = Path.cwd() / question["name"]
+        path = Path.cwd() / order["name"]
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(question["data"])
+        path.write_bytes(order["data"])
         return {"value": None}
 
-    def _do_run(self, question: dict[str, Any]) -> dict[str, Any]:
-        return {"value": self._shell.run(question["source"], self._emit)}
+    def _do_run(self, order: dict[str, Any]) -> dict[str, Any]:
+        return {"value": self._shell.run(order["source"], self._emit)}
 
-    def _do_define(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _do_define(self, order: dict[str, Any]) -> dict[str, Any]:
         """Run a cell for its definitions, skipping statements that fail because of refused functions."""
-        run_for_definitions(self._shell, question["source"], complete=question["complete"])
+        run_for_definitions(self._shell, order["source"], complete=order["complete"])
         self._called.clear()
         return {"value": None}
 
-    def _do_remember(self, question: dict[str, Any]) -> dict[str, Any]:
-        self._names_at[question["cell"]] = dict(self._shell.user_ns)
+    def _do_remember(self, order: dict[str, Any]) -> dict[str, Any]:
+        self._names_at[order["cell"]] = dict(self._shell.user_ns)
         return {"value": None}
 
-    def _do_recall(self, question: dict[str, Any]) -> dict[str, Any]:
-        if names := self._names_at.get(question["cell"]):
+    def _do_recall(self, order: dict[str, Any]) -> dict[str, Any]:
+        if names := self._names_at.get(order["cell"]):
             self._shell.user_ns.clear()
             self._shell.user_ns.update(names)
         return {"value": None}
@@ -158,17 +158,17 @@ class RpcServer:
             self._outputs += 1
             self._send_part(pack({"out": output}, describe=True, max_bytes=self._max_bytes))
 
-    def _do_look(self, question: dict[str, Any]) -> dict[str, Any]:
-        defined = question["name"] in self._shell.user_ns
+    def _do_look(self, order: dict[str, Any]) -> dict[str, Any]:
+        defined = order["name"] in self._shell.user_ns
         if defined:
-            self._checked[question["cell"]] = self._shell.user_ns[question["name"]]
+            self._checked[order["cell"]] = self._shell.user_ns[order["name"]]
         return {"value": defined}
 
-    def _do_observe(self, question: dict[str, Any]) -> dict[str, Any]:
-        subject, requests = LocalSubject(self._checked[question["cell"]]), iter(question["requests"])
-        for number, size in enumerate(question["sizes"]):
+    def _do_observe(self, order: dict[str, Any]) -> dict[str, Any]:
+        subject, requests = LocalSubject(self._checked[order["cell"]]), iter(order["requests"])
+        for number, size in enumerate(order["sizes"]):
             group = [Request(**next(requests)) for _ in range(size)]
-            observed = _observe_group(subject, group, self._called, backward=question["backward"])
+            observed = _observe_group(subject, group, self._called, backward=order["backward"])
             answers = [self._pack_observation(item) for item in observed]
             # Send group by group, so that finished answers survive a later failure.
             self._post_part(pack({"part": number, "after": self._outputs, "answers": answers}))

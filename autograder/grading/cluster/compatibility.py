@@ -90,13 +90,13 @@ def _isolation_problem(settings: GradingSettings, layers: tuple[str, ...]) -> st
 
 
 def refuse(reasons: Mapping[str, list[str]]) -> None:
-    """Raise an error that names the incompatible machines and their reasons.
+    """Raise an error if any machine is incompatible, with each such machine and the reasons.
 
     Args:
-        reasons: for each address why it does not; an empty list means that it does.
+        reasons: for each address, why it is incompatible; empty if it is compatible.
 
     Raises:
-        CourseError: if there is one that does not.
+        CourseError: if any machine is incompatible.
     """
     named = [f"{address}: {'; '.join(why)}" for address, why in reasons.items() if why]
     if named:

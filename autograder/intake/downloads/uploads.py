@@ -108,7 +108,7 @@ class Layout:
         folders, the files. Names below that level come from students and are ignored.
         """
         paths, chapters = [_trusted_path(entry) for entry in entries], others | {chapter}
-        level, owner, doubtful = _student_level(paths, chapters, known_students)
+        level, owner, doubtful = _locate_students(paths, chapters, known_students)
         platform = _platform_level(paths, known_students)
         names = [] if platform is None else [path.parts[platform] for path in paths if len(path.parts) > platform]
         kinds = tuple(rank_kinds(names, chapters))
@@ -175,7 +175,7 @@ class Layout:
         return Upload(entry, way.owner, *numbers, named=(level, way.file), submitted=way.submitted)
 
 
-def _student_level(
+def _locate_students(
     paths: Sequence[PurePosixPath], chapters: frozenset[str], known_students: frozenset[str]
 ) -> tuple[int | None, str, frozenset[str]]:
     """Return the level of the folders named after students, the single owner of all files, and the doubtful names."""

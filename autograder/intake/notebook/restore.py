@@ -224,7 +224,7 @@ class _Restoration:
             self._report("metadata restored", self._recognition_message(names), remark=True)
 
     def _recognition_message(self, names: Sequence[str]) -> str:
-        """Describe how many cells were identified by their contents, by name if they are few."""
+        """State how many cells were identified by their contents, and list their names if they are few."""
         count, all_ = len(names), len(self.manifest.cells)
         statement = "had lost nbgrader's metadata and were recognised by their contents"
         if count == all_:

@@ -121,8 +121,10 @@ def worksheet_form(course: Course, chapter: str) -> WorksheetForm:
     except FileNotFoundError:
         return WorksheetForm()
     except (OSError, ValueError, TypeError) as error:
-        do = "Remove the file, and read the worksheet again."
-        raise CourseError(f"the form of this worksheet cannot be read ({error})", where=path, do=do) from error
+        do = "Remove this file, and pass the worksheet to `tfcourse students` again."
+        raise CourseError(
+            f"the saved format of the chapter's worksheet cannot be read ({error})", where=path, do=do
+        ) from error
 
 
 def _form_path(course: Course, chapter: str) -> Path:

@@ -11,7 +11,7 @@ _EFFECTS = "tools.quality.effects"
 
 
 def condition(place: Place) -> Iterator[Change]:
-    """Yield an `if` or `while` whose condition always holds, or never."""
+    """Yield changes that replace an `if` by either branch, or a `while` by its `else` branch."""
     node = place.node
     assert isinstance(node, (ast.If, ast.While))
     if isinstance(node, ast.While):

@@ -193,25 +193,25 @@ def result_text(observation: Observation) -> str:
     """Return what a call returned, with three digits; empty if it raised an error or the text is long."""
     if observation.error or not observation.outputs:
         return ""
-    parts = [_output(value) for value in observation.outputs.values()]
+    parts = [_format_output(value) for value in observation.outputs.values()]
     text = ", ".join(parts)  # an observation does not tell a list from a tuple
     return text if all(parts) and len(text) <= LONGEST_RESULT else ""
 
 
-def _output(value: Value) -> str:
+def _format_output(value: Value) -> str:
     if isinstance(value, Tensor):
         if value.numel() > _MOST_RESULTS or value.is_complex():
             return ""
         numbers = value.detach().cpu()
-        return _nested(numbers.double().tolist()) if numbers.is_floating_point() else format_value(numbers)
+        return _format_nested(numbers.double().tolist()) if numbers.is_floating_point() else format_value(numbers)
     if isinstance(value, float):
-        return _number(value)
+        return _format_number(value)
     return repr(value) if value is None or isinstance(value, (bool, int, str)) else ""
 
 
-def _nested(numbers: list[float] | float) -> str:
-    return f"[{', '.join(map(_nested, numbers))}]" if isinstance(numbers, list) else _number(numbers)
+def _format_nested(numbers: list[float] | float) -> str:
+    return f"[{', '.join(map(_format_nested, numbers))}]" if isinstance(numbers, list) else _format_number(numbers)
 
 
-def _number(number: float) -> str:
+def _format_number(number: float) -> str:
     return "0" if not math.isnan(number) and abs(number) < 5e-7 else number_text(number, 3)

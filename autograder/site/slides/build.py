@@ -90,7 +90,7 @@ def _make(root: Path, sources: DeckSources, names: Sequence[str], cache: Path, p
             shutil.rmtree(output, ignore_errors=True)
         key_file.unlink(missing_ok=True)
         progress("slides: pages")
-        _sphinx(root, cache)
+        _run_sphinx(root, cache)
         for page in output.glob("*.html"):
             if page.stem not in (*names, "index"):
                 page.unlink()
@@ -98,7 +98,7 @@ def _make(root: Path, sources: DeckSources, names: Sequence[str], cache: Path, p
         key_file.write_text(key, encoding="utf-8")
 
 
-def _sphinx(root: Path, cache: Path) -> None:
+def _run_sphinx(root: Path, cache: Path) -> None:
     executions = lesson_cache.execution_cache_path(root, root / lesson_cache.EXECUTIONS)
     settings = {"nb_execution_cache_path": executions, "tfcourse_deck_report": cache / "report.json"}
     command = [

@@ -137,11 +137,11 @@ def _runs(pid: int) -> bool:
 def test_a_chapter_has_its_questions_before_workers_are_forked() -> None:
     names = [name for name, exercise in exercises().items() if exercise.chapter == CHAPTER]
     seed = 20_031
-    assert engine.answer_cache(seed, "cpu").without(names) == sorted(names)
+    assert engine.answer_cache(seed, "cpu").filter_missing(names) == sorted(names)
     worker._load_chapter({"seed": seed, "chapter": CHAPTER})
     gc.unfreeze()  # a server freezes what it has before it forks; this process goes on with other tests
-    assert engine.answer_cache(seed, "cpu").without(names) == []
-    assert engine.answer_cache(seed + 1, "cpu").without(names) == sorted(names)
+    assert engine.answer_cache(seed, "cpu").filter_missing(names) == []
+    assert engine.answer_cache(seed + 1, "cpu").filter_missing(names) == sorted(names)
 
 
 def test_ending_a_process_that_has_ended_kills_no_other() -> None:

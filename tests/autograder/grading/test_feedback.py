@@ -288,7 +288,7 @@ def test_with_another_configuration_all_pages_are_made_again(
     if setting == "site":
         publish(tmp_path, monkeypatch, "https://course.example/")
     elif setting == "program":
-        monkeypatch.setattr(page_stamps, "_code", lambda: "another")
+        monkeypatch.setattr(page_stamps, "_hash_program", lambda: "another")
     else:
         with (course.root / "nbgrader_config.py").open("a", encoding="utf-8") as config:
             config.write(f"\n{setting}\n")

@@ -61,7 +61,7 @@ def copied(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         shutil.copytree(
             checks_version._package_folder(name), tmp_path / name, ignore=shutil.ignore_patterns("__pycache__")
         )
-    monkeypatch.setattr("autograder.checks_version._folder", lambda name: tmp_path / name)
+    monkeypatch.setattr("autograder.checks_version._package_folder", lambda name: tmp_path / name)
     return tmp_path
 
 

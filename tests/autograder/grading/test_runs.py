@@ -390,7 +390,7 @@ def test_whose_failure_it_is_follows_from_the_execution_and_from_the_run_before(
 ) -> None:
     judge = run_module.Judge(course, released_manifest(course, CHAPTER), GradingSettings(seed=7), Provenance)
     path = hand_in("ann", filled())
-    sent, digest = run_module.submission("ann", path, judge.manifest, run_module.files_of(course, CHAPTER, path))
+    sent, digest = run_module.submission("ann", path, judge.manifest, run_module.companions_of(course, CHAPTER, path))
     try:
         done = replace(Scripted().grade_one(sent), failure=failure, **({"notebook": text} if text in ("", "[") else {}))
         outcome = judge.judge_execution(done, "hash", digest if text == "sent" else "", again=again)
