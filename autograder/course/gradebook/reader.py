@@ -67,7 +67,7 @@ def existing_gradebook(db_url: str, *, for_changes: bool = False) -> Iterator[Gr
             problem = "a folder stands where the gradebook should be"
             raise CourseError(problem, where=path, do="Put the gradebook in its place, or move the folder away.")
         if not (path.is_file() and path.stat().st_size):
-            raise _missing_error(path)
+            raise _no_gradebook_error(path)
         url = _existing_url(path)
     try:
         _require_tables(url, where)
@@ -87,7 +87,7 @@ def _require_tables(url: URL, where: object) -> None:
     finally:
         engine.dispose()
     if not tables:
-        raise _missing_error(where)
+        raise _no_gradebook_error(where)
     if not set(Base.metadata.tables) <= tables:
         raise CourseError(
             "this database is not an nbgrader gradebook", where=where, do="Check db_url in nbgrader_config.py."
@@ -104,7 +104,7 @@ def _forbid_changes(gradebook: Gradebook) -> None:
         listen(gradebook.engine, "connect", lambda connection, _: connection.execute("PRAGMA query_only = ON"))
 
 
-def _missing_error(where: object) -> NoGradebookError:
+def _no_gradebook_error(where: object) -> NoGradebookError:
     return NoGradebookError("there is no gradebook yet", where=where, do="Release a chapter first.")
 
 
