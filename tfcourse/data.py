@@ -431,7 +431,7 @@ def recorded_sampling() -> dict[str, Any]:
 
 
 def recorded_sentence_vectors() -> dict[str, Any]:
-    """Return recorded results of a published BERT: two senses of words, sentence vectors, neighbours, cuts and attention maps.
+    """Return recorded results of a published BERT: two senses of words, sentence vectors, neighbours, tokenizations and attention maps.
 
     The entry "generated" contains the command that creates the record, "source" the
     model and its licence; docs/data.md describes the other entries.
@@ -664,7 +664,7 @@ def _pieces(word: str) -> tuple[str, ...]:
 
 
 def _german_number(letters: str) -> list[str]:
-    """Return the parts of a German number name, or the letters unchanged."""
+    """Split a German number name into its parts; any other text is returned as a single part."""
     pieces, rest = [], letters
     while rest:
         piece = next((piece for piece in _GERMAN_PIECES if rest.startswith(piece)), None)

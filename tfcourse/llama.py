@@ -42,7 +42,7 @@ __all__ = [  # noqa: RUF022 - in the order of the lesson
 
 
 def grouped_query_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Compute attention whose R = H / G neighbouring query heads share keys and values.
+    """Compute attention in which each key/value head serves R = H / G query heads.
 
     Query head h uses key/value head h // R. G = H is multi-head attention, G = 1
     multi-query attention. Keys and values are not copied for each query head.
@@ -102,7 +102,7 @@ def pool_key_value_heads(weight: Tensor, n_old: int, n_new: int) -> Tensor:
 
 
 class RmsNorm(nn.Module):
-    """Divide each row by its root mean square, as Llama does: round, then multiply.
+    """Divide each row by its root mean square and multiply by a weight, as Llama does.
 
     The row is normalised in float32, or in float64 if `x` is float64. It is rounded
     to the dtype of `x` and then multiplied by `weight`, (D,), which starts as ones.

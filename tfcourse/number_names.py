@@ -145,7 +145,7 @@ class NumberNames:
 
 
 def _by_length(names: Sequence[list[int]]) -> dict[int, Tensor]:
-    """Return the names by their length, each a tensor (N, T)."""
+    """Group the names by length; each group is a tensor (N, T)."""
     grouped: dict[int, list[list[int]]] = defaultdict(list)
     for name in names:
         grouped[len(name)].append(name)

@@ -506,7 +506,10 @@ def _scales(config: Mapping[str, Any]) -> bool:
 
 
 def _scale_output(model: nn.Module, config: Mapping[str, Any], held: Mapping[str, Tensor]) -> None:
-    """Adapt the weights if the file's scaling of logits differs: our T5 scales exactly the tied logits."""
+    """Adapt the output weights if the checkpoint scales its logits differently from our T5.
+
+    Our T5 scales them if and only if the embeddings are tied.
+    """
     output: nn.Linear | None = model.output  # type: ignore[assignment]
     if output is not None and _scales(config):
         with torch.no_grad():

@@ -210,7 +210,7 @@ def _add_fields(probe: Probe, fields: Mapping[str, str]) -> Probe:
 
 
 def _rule_probes(exercise: Exercise, seed: int) -> list[Probe]:
-    """Return the rules' probes, on the rule cases or on the first row's test cases."""
+    """Return the probes for forbidden functions, on the rule cases or, if there are none, on the first row's test case."""
     draw, case = Draw(exercise.name, "rules", seed), exercise.rule_case
     if case is None:
         groups: list[tuple[Request, ...]] = [exercise.rows[0].probes(draw)[0].requests]

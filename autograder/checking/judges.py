@@ -26,7 +26,7 @@ Judge: TypeAlias = Callable[[Observations, Observations, Mapping[str, Value]], s
 
 
 def matches(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Judge that every output has the expected name, shape and values, in single precision with ``single``."""
+    """Return what is wrong with the outputs' names, shapes or values, or None; in single precision with ``single``."""
     if options.get("single"):
         observed, expected = ([_to_single_precision(each) for each in side] for side in (observed, expected))
     for answer, reference in zip(observed, expected, strict=True):
@@ -45,7 +45,7 @@ def matches(observed: Observations, expected: Observations, options: Mapping[str
 
 
 def finite(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Judge that no output has NaN or infinite numbers; its other numbers are ignored."""
+    """Return which output has NaN or infinite numbers, or None; other numbers are ignored."""
     for answer, reference in zip(observed, expected, strict=True):
         if problem := _find_structural_difference(answer, reference):
             return problem
@@ -58,7 +58,7 @@ def finite(observed: Observations, expected: Observations, options: Mapping[str,
 
 
 def matches_part(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Judge that the outputs in the option ``outputs`` have the expected shape and values; others need only exist."""
+    """Return what is wrong with the outputs in the option ``outputs``, or None; others need only exist."""
     for answer, reference in zip(observed, expected, strict=True):
         if problem := _find_other_container(answer, reference, _fields(options)):
             return problem
@@ -75,7 +75,7 @@ def answers(observed: Observations, expected: Observations, options: Mapping[str
 
 
 def shapes(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Judge that every output has the expected name, shape and dtype; values are ignored."""
+    """Return what is wrong with the outputs' names, shapes or dtypes, or None; values are ignored."""
     for answer, reference in zip(observed, expected, strict=True):
         if problem := _find_structural_difference(answer, reference, _fields(options)):
             return problem
@@ -88,7 +88,7 @@ def shapes(observed: Observations, expected: Observations, options: Mapping[str,
 
 
 def unmutated(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Judge that no argument was changed in place by a call that returned the right kinds of outputs."""
+    """Return which arguments were changed in place by a call that returned the right kinds of outputs, or None."""
     if problem := _find_missing_tensor(observed, expected):
         return problem
     changed = [name for observation in observed for name in observation.mutated]
@@ -97,7 +97,7 @@ def unmutated(observed: Observations, expected: Observations, options: Mapping[s
 
 
 def spread(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Judge that every output's spread along ``dim`` is the expected one up to a factor, for randomly drawn weights."""
+    """Return what is wrong with the spread of randomly drawn weights along ``dim``, up to a factor, or None."""
     within = options.get("within", 1.25)
     for answer, reference in zip(observed, expected, strict=True):
         if problem := _find_structural_difference(answer, reference):
@@ -113,7 +113,7 @@ def spread(observed: Observations, expected: Observations, options: Mapping[str,
 
 
 def detached(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Judge that no result is attached to the autograd graph, which would keep earlier steps in memory."""
+    """Return which results are attached to the autograd graph, which keeps earlier steps in memory, or None."""
     if problem := _find_missing_tensor(observed, expected):
         return problem
     names = list(dict.fromkeys(result_name(name) for observation in observed for name in observation.attached))
@@ -123,7 +123,7 @@ def detached(observed: Observations, expected: Observations, options: Mapping[st
 
 
 def reaches(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Judge a trained model: its loss on ``inputs`` is at most ``loss``, and a fraction ``right`` is classified right.
+    """Return a problem if a trained model has a loss above ``loss`` on ``inputs``, or classifies less than ``right`` right.
 
     The model is built here from the weights that were left, as ``kind`` and ``init`` say, so nothing is taken on trust.
     """
@@ -148,7 +148,7 @@ def reaches(observed: Observations, expected: Observations, options: Mapping[str
 
 
 def related(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Judge that the outputs of two requests agree in the ``views``, a list of steps for each of them."""
+    """Return where the outputs of two requests differ in the ``views``, a list of steps for each of them, or None."""
     if problem := _find_missing_tensor(observed, expected):
         return problem
     first, second = observed
@@ -165,7 +165,7 @@ def related(observed: Observations, expected: Observations, options: Mapping[str
 
 
 def same_operations(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Judge that the numbers of dispatched operations and executed lines do not grow with the input's size.
+    """Return a problem if the numbers of dispatched operations or executed lines grow with the input's size, or None.
 
     Lines grow by the option ``lines`` or more where there is a loop.
     """
@@ -185,7 +185,7 @@ def same_operations(observed: Observations, expected: Observations, options: Map
 
 
 def small_tensors(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Judge that no operation makes a tensor of more than ``limit`` elements."""
+    """Return a problem if an operation makes a tensor of more than ``limit`` elements, or None."""
     if problem := _find_missing_tensor(observed, expected):
         return problem
     largest = max(observation.largest or 0 for observation in observed)
@@ -195,7 +195,7 @@ def small_tensors(observed: Observations, expected: Observations, options: Mappi
 
 
 def free_of(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Judge that none of the functions in the option ``names`` was called."""
+    """Return which of the functions in the option ``names`` were called, or None."""
     used = sorted({name for observation in observed for name in observation.functions} & set(options["names"]))
     # The student did not write PyTorch's internal calls.
     written = [name for name in used if not name.startswith("_")] or used

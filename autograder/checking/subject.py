@@ -182,7 +182,7 @@ def _load_weights(module: nn.Module, state: Mapping[str, Tensor]) -> None:
             "its weights do not have the names that the docstring gives: "
             + "; ".join(
                 [f"it lacks {', '.join(missing)}"] * bool(missing)
-                + [f"it also learns {', '.join(extra)}"] * bool(extra)
+                + [f"it has further parameters: {', '.join(extra)}"] * bool(extra)
             )
         )
     for name, value in state.items():
@@ -204,7 +204,7 @@ def _learned_weights(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
 
 
 def _named_weights(module: nn.Module, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return a module's weights by their names in ``state``, or else by their own."""
+    """Return a module's parameters by their names in ``state``; if none is in it, its learned weights by their own names."""
     weights = module.state_dict(keep_vars=True)
     called = {id(weights[name]): name for name in reversed(list(state)) if name in weights}
     named = [(called[id(weight)], weight) for _, weight in module.named_parameters() if id(weight) in called]

@@ -181,7 +181,7 @@ def _stated_minutes(cells: Sequence[_Cell], names: Sequence[str]) -> dict[str, i
 
 
 def _other_release(path: Path) -> str:
-    """Return the notebook's release of the checks if the installed package has another one; else empty."""
+    """Return the notebook's version of the checks if the installed package has another one; otherwise an empty string."""
     mark = json.loads(path.read_text(encoding="utf-8")).get("metadata", {}).get("tfcourse")
     stamp = str(mark.get("checks", "")) if isinstance(mark, dict) else ""
     return stamp if STAMP and stamp and stamp != STAMP else ""

@@ -33,7 +33,7 @@ def choose(
     scheduler: str | None,
     course_dir: Path | None,
 ) -> CommandResult:
-    """Decide which of a student's notebooks counts, and grade it.
+    """Choose which of a student's notebooks counts, and grade it.
 
     FILE is one of the notebooks that autograde lists under 'to decide'. A new choice replaces an earlier one.
 

@@ -24,7 +24,7 @@ from autograder.errors import CourseError
 def decide(
     student: str, chapter: str, points: float | None, reason: str | None, undo: bool, course_dir: Path | None
 ) -> CommandResult:
-    """Give points to work that cannot be graded, such as a PDF.
+    """Set the points of work that cannot be graded, such as a PDF.
 
     The points count as they are, without a penalty for lateness, until they are taken back; another decision replaces them. Report,
     exports and the feedback page show the reason. nbgrader's own gradebook does not have them.

@@ -54,10 +54,10 @@ def exam(
     without: tuple[int, ...],
     name: str | None,
 ) -> CommandResult:
-    """Make an exam from known mistakes of closed chapters.
+    """Make an exam from known mistakes of chapters that are no longer due.
 
     Each question shows code with one mistake. Papers and keys are HTML pages to print; moodle.xml has the questions of all versions for a
-    question bank, canvas.zip a quiz for each version. Show known mistakes only of chapters that are closed: the code is one edit away
+    question bank, canvas.zip a quiz for each version. Show no known mistakes of a chapter that is still due: the code is one edit away
     from a solution.
 
     Example:

@@ -31,12 +31,12 @@ atexit.register(gc.freeze)
 # The commands by their users, in the order of a semester. Each has a module of its name; libraries such as PyTorch and nbgrader are
 # imported within its function, so that `--help` is fast.
 COMMANDS = {
-    "A semester": (
+    "For lecturers": (
         *("assign", "students", "autograde", "choose", "decide", "mark", "report", "export"),
         *("regrade", "replay", "viva", "exam", "doctor"),
     ),
-    "A course's authors": ("build", "sync", "solve", "sample-class"),
-    "Students": ("validate", "generate"),
+    "For course authors": ("build", "sync", "solve", "sample-class"),
+    "For students": ("validate", "generate"),
 }
 
 
@@ -66,7 +66,7 @@ class _Group(click.Group):
 @click.version_option(__version__, prog_name="tfcourse")
 @keep_example_lines
 def main() -> None:
-    """Build, assign, autograde and solve the course.
+    """Build the course's site, hand out its chapters, and grade submissions.
 
     A chapter can be named by its number or a word of its name, such as 3 or gpt.
 

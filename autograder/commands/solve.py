@@ -20,9 +20,7 @@ from autograder.course.paths import project_root
 )
 @command
 def solve(chapters: tuple[str, ...], device: str) -> CommandResult:
-    """Run the solutions and the stubs.
-
-    Every exercise must get full marks from its solution and none from its stub.
+    """Check that solutions get full points and stubs none.
 
     Example:
       tfcourse solve --device cpu

@@ -68,7 +68,7 @@ def students(
     course_dir: Path | None,
     **decisions: Any,
 ) -> CommandResult:
-    """Read a class list, decide about a student, or list the class and what each student has handed in.
+    """Import a class list, withdraw or erase a student, or list the class and what each student has handed in.
 
     FILE is the people export of Canvas or Moodle, nbgrader's list, or a CSV table with id, name, email, number and group. The command adds
     and updates students; it removes none without --remove-missing. Moodle's grading worksheet and a table of student and time belong to
@@ -224,7 +224,7 @@ def _parse_day(text: str) -> Any:
     try:
         return datetime.strptime(text, "%Y-%m-%d").date()
     except ValueError:
-        raise click.UsageError(f"{text!r} is not a day; write it like 2026-11-02") from None
+        raise click.UsageError(f"{text!r} is not a date; write it like 2026-11-02") from None
 
 
 def _as_data(entry: Attendance) -> dict[str, object]:

@@ -52,7 +52,8 @@ def refuse_changed_points(course: Course, chapter: str) -> None:
         raise CourseError(
             f"points of {chapter} changed from {before:g} to {after:g} since it was released ({shown})",
             where=course.root,
-            do=f"Nothing was graded. {shell_command(course, 'regrade', chapter, '--new-points')} takes them over and lists who moves.",
+            do=f"Nothing was graded. {shell_command(course, 'regrade', chapter, '--new-points')} applies the new points and lists the "
+            "students whose grades change.",
         )
 
 

@@ -29,7 +29,7 @@ def on_moodle(chapter: str) -> str:
 
 
 def platform_for(chapter: str) -> str:
-    """Return the scope of the platform on which a chapter is handed in."""
+    """Return the scope (namespace) of the ids on the platform where a chapter is handed in."""
     return f"platform {chapter}"
 
 

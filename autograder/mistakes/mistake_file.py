@@ -37,6 +37,18 @@ class Equivalent:
     of: str = ""  # the changed definition, if it is not the exercise itself
 
 
+def _require_keys(table: Mapping[str, Any], required: set[str], allowed: set[str], where: str) -> None:
+    missing, unknown = required - set(table), set(table) - allowed
+    if missing or unknown:
+        raise CourseError(
+            "; ".join(
+                [f"it lacks the keys {sorted(missing)}"] * bool(missing)
+                + [f"it has unknown keys {sorted(unknown)}"] * bool(unknown)
+            ),
+            where=where,
+        )
+
+
 class MistakeFile(Sequence[Misconception]):
     """The known mistakes of one exercise, which are read and applied on first use.
 
@@ -69,13 +81,8 @@ class MistakeFile(Sequence[Misconception]):
         """The changes of the reference that make no difference."""
         entries = []
         for table in self._tables.get("equivalent", []):
-            missing, unknown = _EQUIVALENT_KEYS - set(table), set(table) - _EQUIVALENT_KEYS - {"of"}
             where = f"{self.path}: equivalent of {table.get('line', 'a line that is not named')!r}"
-            if missing or unknown:
-                raise CourseError(
-                    f"it lacks {sorted(missing) or 'nothing'} and has unknown keys {sorted(unknown) or 'none'}",
-                    where=where,
-                )
+            _require_keys(table, _EQUIVALENT_KEYS, _EQUIVALENT_KEYS | {"of"}, where)
             if not str(table["reason"]).strip():
                 raise CourseError("it has no reason", where=where, do="Say in a few words why it changes nothing.")
             entries.append(Equivalent(**table))
@@ -84,11 +91,7 @@ class MistakeFile(Sequence[Misconception]):
     def _read_mistake(self, table: Mapping[str, Any]) -> Misconception:
         name = table.get("name", "a mistake without a name")
         where = f"{self.path}: {name}"
-        missing, unknown = {"name", "class", "read", "told"} - set(table), set(table) - _KEYS
-        if missing or unknown:
-            raise CourseError(
-                f"it lacks {sorted(missing) or 'nothing'} and has unknown keys {sorted(unknown) or 'none'}", where=where
-            )
+        _require_keys(table, {"name", "class", "read", "told"}, _KEYS, where)
         if table["class"] not in BANDS:
             raise CourseError(f"class = {table['class']!r} is none of {', '.join(BANDS)}", where=where)
         if not table.get("edits") and "body" not in table:

@@ -378,7 +378,7 @@ class Sources:
             return ""
         statement = _WELL_KNOWN.get(name)
         if statement is None:
-            raise EditError(f"the name {name} comes from nowhere: neither {module} nor Python has it")
+            raise EditError(f"the name {name} is undefined: it is neither in {module} nor a builtin")
         return statement
 
 

@@ -107,7 +107,10 @@ class _Inliner:
             return self._inline_import(definition, read, *module.imports[read.id])
         if hasattr(builtins, read.id):
             return None
-        raise CourseError(f"the name {read.id} comes from nowhere", where=f"{module.path}:{read.lineno}")
+        raise CourseError(
+            f"the name {read.id} is undefined: it is neither in this module nor a builtin",
+            where=f"{module.path}:{read.lineno}",
+        )
 
     def _inline_import(
         self, definition: _CodeContext, read: ast.Name, origin: str, attribute: str | None
@@ -227,7 +230,7 @@ def _target_span(module: ModuleSource, node: ast.stmt) -> tuple[int, int]:
     )
     if not isinstance(target, ast.Name):
         raise CourseError(
-            "an assignment to several names at once cannot be taken along",
+            "an assignment to several names at once cannot be copied",
             where=f"{module.path}:{node.lineno}",
             do="Assign one name per line.",
         )

@@ -192,7 +192,7 @@ class _Description:
             return
         components = _components(tensor)
         kind = _KINDS.get(components.dtype, "b")
-        numbers = components.reshape(-1)[: self._take_elements(components.numel())].double().cpu()
+        numbers = components.reshape(-1)[: self._reserve_elements(components.numel())].double().cpu()
         finite = numbers.isfinite()
         if not finite.all():
             pattern = torch.where(numbers.isnan(), 3, torch.where(finite, 0, 1 + (numbers > 0).long()))
@@ -209,10 +209,10 @@ class _Description:
         if isinstance(value, Tensor) and value.device.type == "meta":
             return
         flat = value.reshape(-1)
-        flat = flat[: self._take_elements(len(flat))]
+        flat = flat[: self._reserve_elements(len(flat))]
         self.add_exact((flat.cpu().numpy() if isinstance(flat, Tensor) else flat).tobytes())
 
-    def _take_elements(self, elements: int) -> int:
+    def _reserve_elements(self, elements: int) -> int:
         """Return the number of elements of a tensor that may still be processed, and subtract it from the limit."""
         allowed = min(elements, _TENSOR_ELEMENTS, self._elements)
         self._elements -= allowed

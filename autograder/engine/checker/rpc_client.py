@@ -184,7 +184,7 @@ class StudentClient:
             raise MessageTooLongError
         message = unpack(data, budget=self.items)
         if not isinstance(message, dict):
-            raise ProtocolError("an answer that is no mapping")
+            raise ProtocolError("an answer that is not a mapping")
         return message
 
     def _accept_output(self, output: Any) -> None:
@@ -195,7 +195,7 @@ class StudentClient:
         except Exception as error:
             raise ProtocolError("an output that a notebook cannot hold") from error
         if not isinstance(output, dict):
-            raise ProtocolError("an output that is no mapping")
+            raise ProtocolError("an output that is not a mapping")
         self._characters += len(text)
         if self._characters > self._allowance.output:
             message = f"It printed more than {self._allowance.output} characters and was stopped."

@@ -25,7 +25,7 @@ def observation_from_dict(data: Any) -> Observation:
         TypeError: if a field has another type.
     """
     if not isinstance(data, dict):
-        raise TypeError("an observation that is no mapping")
+        raise TypeError("an observation that is not a mapping")
     outputs = data.get("outputs", {})
     if not isinstance(outputs, Mapping) or not all(isinstance(name, str) for name in outputs):
         raise TypeError("outputs without names")
@@ -58,5 +58,5 @@ def _checked_texts(value: Any) -> tuple[str, ...]:
 
 def _checked_count(value: Any) -> int | None:
     if value is not None and (type(value) is not int or value < 0):
-        raise TypeError("an invalid number of operations")
+        raise TypeError("an invalid count")
     return value

@@ -21,7 +21,7 @@ _LOOKS = 2
 
 @dataclass
 class Work:
-    """A submission and its history."""
+    """A submission and the attempts to grade it so far."""
 
     submission: Submission
     digest: str  # its hash, which identifies it

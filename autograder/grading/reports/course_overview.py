@@ -1,4 +1,4 @@
-"""Summarise the course: each student's share in each chapter, the change, and the students who fall behind."""
+"""Summarise the course: each student's share of the points in each chapter, its change in the last chapter, and who falls behind."""
 
 from __future__ import annotations
 

@@ -108,6 +108,8 @@ def write_report(
         write_all_or_none({path: page.encode()})
     except CourseError as error:
         raise CourseError(
-            f"the report: {error.what}", where=path, do="Nothing was written. Choose another file with --output."
+            error.what.replace("the file", "the report", 1),
+            where=path,
+            do="Nothing was written. Choose another file with --output.",
         ) from error
     return path

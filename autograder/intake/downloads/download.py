@@ -71,9 +71,13 @@ class Download:
 
     def _refuse_other_chapters(self, course: Course, count: int, others: set[str]) -> None:
         chapter, other = self.manifest.chapter, min(others)
-        subject = "the one notebook in it is" if count == 1 else f"all {count} notebooks in it are"
+        message = (
+            f"the one notebook in it is not of {chapter} but of {other}"
+            if count == 1
+            else f"none of the {count} notebooks in it is of {chapter}; they are of {' and '.join(sorted(others))}"
+        )
         do = f"Name the submissions of {chapter}, or grade the other chapter: {shell_command(course, 'autograde', other)}"
-        raise CourseError(f"{subject} not of {chapter} but of {' or '.join(sorted(others))}", where=self.source, do=do)
+        raise CourseError(message, where=self.source, do=do)
 
     def _refuse_unknown_layout(self, course: Course) -> None:
         """Refuse a download without any name of the class list, because its layout was misread."""

@@ -159,8 +159,8 @@ def write_submission(
     with ExitStack() as drafts:
         # The notebooks come last: a submission that is cut short has no new notebook.
         contents = {**companions, **files}
-        new = {name: drafts.enter_context(_draft(path.parent, name, data)) for name, data in contents.items()}
-        time = None if stamp is None else drafts.enter_context(_draft(path.parent, when.name, stamp))
+        new = {name: drafts.enter_context(_staged_file(path.parent, name, data)) for name, data in contents.items()}
+        time = None if stamp is None else drafts.enter_context(_staged_file(path.parent, when.name, stamp))
         archive = course.root / "replaced" / chapter / student
         if os.path.lexists(path):
             target = archive / hash_of(read_content(path) or b"")[:12]
@@ -240,7 +240,7 @@ def _move_into(folder: Path, name: str, draft: Path) -> None:
     draft.replace(target)
 
 
-def _draft(folder: Path, name: str, data: bytes) -> AbstractContextManager[Path]:
+def _staged_file(folder: Path, name: str, data: bytes) -> AbstractContextManager[Path]:
     # Not in the folder: all that lies beside a notebook is handed in with it, also what a killed collection has left.
     digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return staged_file(folder / name, data, at=folder.with_name(f"{folder.name}.{digest}.part"))
@@ -260,7 +260,7 @@ def _link_or_copy(old: Path, target: Path) -> None:
 
 def write(path: Path, data: bytes) -> None:
     """Write a file atomically: to a draft first, which is then moved."""
-    with _draft(path.parent, path.name, data) as draft:
+    with _staged_file(path.parent, path.name, data) as draft:
         draft.replace(path)
 
 

@@ -70,7 +70,7 @@ class Upload:
         """Return whether the file is named after a chapter, possibly with a student's name added."""
         if self.title.casefold() == chapter.casefold():
             return True
-        rest = safe_id(_remove_chapter(self.title, chapter))
+        rest = safe_id(_strip_chapter_name(self.title, chapter))
         return self.title != rest and chapter in self.title and rest == safe_id(self.owner)
 
 
@@ -153,7 +153,7 @@ class Layout:
     def _match_file_name(self, entry: Entry, path: PurePosixPath, chapter: str, attempt: int) -> Upload | None:
         """Return the upload of a file that is named after its owner."""
         name = path.name if is_notebook(entry) else PurePosixPath(path.name).stem
-        owner = _remove_chapter(name, chapter) or path.parent.name
+        owner = _strip_chapter_name(name, chapter) or path.parent.name
         if "" in self.doubtful or not owner or owner == chapter:
             return None
         certain = len(path.parts) == 1 and (chapter in path.name or safe_id(owner) in self.known_students)
@@ -191,7 +191,7 @@ def _locate_students(
         if one_place:
             around.append(_stem(paths[0].name))
         owner = around[0] if around and safe_id(around[0]) in known_students else ""
-        named_file = bool(paths) and all(_remove_chapter(paths[0].name, chapter) for chapter in chapters)
+        named_file = bool(paths) and all(_strip_chapter_name(paths[0].name, chapter) for chapter in chapters)
         alone = one_place and (len(paths) > 1 or bool(names and named_file))
         return None, owner, frozenset({""} if alone and not owner else ())
     shares = Counter(chain[level] for chain in chains if level < len(chain))
@@ -241,7 +241,7 @@ def _mentions(path: PurePosixPath, chapter: str) -> bool:
     )
 
 
-def _remove_chapter(name: str, chapter: str) -> str:
+def _strip_chapter_name(name: str, chapter: str) -> str:
     """Remove the chapter's name, ending and version number from a file's name."""
     return re.sub(rf"[\W_]*{re.escape(chapter)}[\W_]*", " ", _SAVED_AGAIN.sub("", _stem(name))).strip()
 

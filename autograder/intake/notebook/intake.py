@@ -40,7 +40,7 @@ def read_submission(path: Path) -> tuple[Any, list[Problem]]:
 
 
 def load_submission(path: Path, manifest: Manifest) -> Intake:
-    """Convert any submitted file to a notebook that nbgrader accepts; an ungradable one has stubs and the problem.
+    """Convert a submitted file to a notebook that nbgrader accepts; if it cannot be graded, to one with stubs and the reason.
 
     Args:
         path: ``submitted/STUDENT/CHAPTER/FILE``; the pictures of answers lie beside it.

@@ -40,7 +40,7 @@ def find_student(course: Course, typed: str, also: Iterable[str] = ()) -> str:
 
 
 def matching_students(typed: str, people: Mapping[str, Student]) -> list[str]:
-    """Return the ids of the students that a text may mean, sorted, by the first way of matching with a result."""
+    """Return the sorted ids of the students whom a text may mean, from the first matching rule that finds any."""
     text = typed.strip()
     if not text or text in people:
         return [text] if text in people else []

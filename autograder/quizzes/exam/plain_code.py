@@ -15,7 +15,7 @@ MESSAGE = '"…"'
 
 def plain(code: str) -> str:
     """Return code for a printed page. It computes the same."""
-    for rewrite in (_without_messages, without_comments, _with_one_quote, _without_extra_brackets, _wrapped):
+    for rewrite in (_without_messages, without_comments, _with_double_quotes, _without_extra_brackets, _wrapped):
         code = rewrite(code)
     return code
 
@@ -65,8 +65,8 @@ def _targets(assignment: ast.Assign) -> set[str]:
     return {node.id for target in assignment.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
 
 
-def _with_one_quote(code: str) -> str:
-    """Return code whose texts have double quotes: single ones would tell the line that an edit has changed."""
+def _with_double_quotes(code: str) -> str:
+    """Return code whose strings have double quotes: single quotes would give away the line that an edit has changed."""
     lines = code.split("\n")
     for token in tokenize.generate_tokens(io.StringIO(f"{code}\n").readline):
         (row, begin), (_, end) = token.start, token.end

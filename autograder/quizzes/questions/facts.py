@@ -67,13 +67,13 @@ class Given:
                 for one in inputs
             ),
             {text: tuple(sorted(numbers)) for text, numbers in tables_of([call.request for call in calls]).items()},
-            {name: text for name, text in short.items() if _is_option(text)},
+            {name: text for name, text in short.items() if _can_be_option(text)},
             {name: tuple(refuted_beside(sheet, calls, name)) for name in sorted(made)},
         )
 
 
-def _is_option(text: str) -> bool:
-    """Return whether a short diagnosis names a fault."""
+def _can_be_option(text: str) -> bool:
+    """Return whether a short diagnosis can be an option: it has a suitable length, and does not end in "right"."""
     return _FEWEST_WORDS <= len(text.split()) <= _MOST_WORDS and not text.endswith(" right")
 
 

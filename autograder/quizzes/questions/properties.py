@@ -1,4 +1,4 @@
-"""Say in a few words what is special about the arguments of a call, so that a question can ask for which inputs something matters."""
+"""Say in a few words what is special about the arguments of a call, so that a question can ask for which inputs a change has an effect."""
 
 from __future__ import annotations
 

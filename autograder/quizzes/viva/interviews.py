@@ -255,12 +255,12 @@ def _text(output: Mapping[str, Any]) -> str:
     return text if isinstance(text, str) else "".join(text)
 
 
-def _path(course: Course, chapter: str, student: str) -> Path:
+def _interview_path(course: Course, chapter: str, student: str) -> Path:
     return folder_of(course, chapter) / "students" / f"{student}.json"
 
 
 def _write(course: Course, chapter: str, interview: Interview) -> None:
-    path = _path(course, chapter, interview.student)
+    path = _interview_path(course, chapter, interview.student)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(asdict(interview), indent=1).encode(), durable=False)
 
@@ -268,7 +268,7 @@ def _write(course: Course, chapter: str, interview: Interview) -> None:
 def _read(course: Course, chapter: str, task: _Task, *, whatever: bool) -> Interview | None:
     """Return earlier questions about the same code, or about whatever code; None if the student has no such questions."""
     try:
-        kept = msgspec.json.decode(_path(course, chapter, task.student).read_bytes(), type=Interview)
+        kept = msgspec.json.decode(_interview_path(course, chapter, task.student).read_bytes(), type=Interview)
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
         return None
     return replace(kept, name=task.name) if whatever or kept.made_from == task.made_from else None

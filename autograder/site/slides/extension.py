@@ -88,7 +88,7 @@ class Question(Directive):  # type: ignore[misc] # docutils has no types
         if key not in tuple(_OPTIONS):
             raise self.error(f"the key of a question is one of A to D, printed by a cell, and not {key!r}")
         if len(block.children) == 1:
-            raise self.error("a question has an explanation below its options")
+            raise self.error("a question needs an explanation below its options")
         ordered = nodes.enumerated_list("", *options.children, enumtype="upperalpha")
         ordered[_OPTIONS.index(key)]["classes"].append("right")
         answer = nodes.container("", *block.children[1:], classes=["answer", "fragment"])

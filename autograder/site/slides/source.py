@@ -149,7 +149,7 @@ class DeckSources:
                 return self._figure(argument, options, deck)
             if block["name"] == "exercises":
                 return _raw(self._exercises(argument, deck))
-            return self._slides(argument, "short" in options, lines, deck, folder)
+            return self._slides_text(argument, "short" in options, lines, deck, folder)
 
         return _BLOCK.sub(expand, text)
 
@@ -191,7 +191,7 @@ class DeckSources:
             f'<p><a href="{address}">Exercises {chosen[0].number} to {chosen[-1].number}</a>: {total} minutes, in this order</p>'
         )
 
-    def _slides(self, name: str, only_short: bool, titles: Sequence[str], deck: Deck, folder: Path) -> str:
+    def _slides_text(self, name: str, only_short: bool, titles: Sequence[str], deck: Deck, folder: Path) -> str:
         other = self._other(name, deck)
         slides = _split(self._filled(other))
         if missing := [title for title in titles if title not in slides]:

@@ -121,10 +121,10 @@ def test_a_class_is_made_loaded_and_put_in_evaluation_and_its_outputs_are_cut_of
 @pytest.mark.parametrize(
     ("source", "init", "state", "error"),
     [
-        (SCALER, {}, {"weight": ROW}, "it lacks weight; it also learns row"),
-        (SCALER, {}, {}, "gives: it also learns row"),
+        (SCALER, {}, {"weight": ROW}, "it lacks weight; it has further parameters: row"),
+        (SCALER, {}, {}, "gives: it has further parameters: row"),
         (SCALER, {}, {"row": ROW[:2]}, "WeightsError: row should have shape (2,), it has (3,)"),
-        (TIED, {"apart": True}, {"embedding.weight": SQUARE}, "it also learns back.weight, there.weight"),
+        (TIED, {"apart": True}, {"embedding.weight": SQUARE}, "it has further parameters: back.weight, there.weight"),
     ],
 )
 def test_weights_that_do_not_fit_are_named(ask, source, init, state, error):

@@ -48,7 +48,7 @@ def test_a_file_is_not_read_before_somebody_asks(tmp_path: Path) -> None:
     ("old", "new", "told"),
     [
         ('class = "wrong"', 'class = "grave"', "class = 'grave' is none of nothing, wrong, option"),
-        ('class = "wrong"', "", r"lacks \['class'\]"),
+        ('class = "wrong"', "", r"lacks the keys \['class'\]"),
         ('class = "wrong"', 'class = "wrong"\nkind = "x"', r"unknown keys \['kind'\]"),
         ("edits = [{ find", "edit = [{ find", r"unknown keys \['edit'\]"),
         ('edits = [{ find = ".tril()", replace = ".tril(-1)" }]', "", "body"),

@@ -79,7 +79,7 @@ def test_an_entry_without_a_survivor_is_stale(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (ENTRY.replace("after", "afterwards"), "lacks .'after'. and has unknown keys .'afterwards'."),
+        (ENTRY.replace("after", "afterwards"), "lacks the keys .'after'.; it has unknown keys .'afterwards'."),
         (ENTRY.replace("for the test's sake", ""), "no reason"),
         (ENTRY.replace("equivalent", "equivalents"), "unknown tables .'equivalents'."),
     ],
