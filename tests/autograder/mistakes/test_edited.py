@@ -113,7 +113,7 @@ def test_a_traceback_names_the_file_and_shows_the_line() -> None:
         (EncoderLayer, Edit(of="EncoderLayer.backward", first="pass"), "'backward'"),
         (Transformer, Edit(of="lstm_cell", first="pass"), "0 definitions.*gelu"),
         (layer_norm, Edit(find="return (", replace="return (("), "valid Python"),
-        (layer_norm, Edit(first="unheard_of(x)"), "nowhere"),
+        (layer_norm, Edit(first="unheard_of(x)"), "undefined"),
     ],
 )
 def test_an_edit_that_does_not_fit_is_refused(reference: Any, edit: Edit, told: str) -> None:
