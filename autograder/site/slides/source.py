@@ -2,7 +2,7 @@
 
 A deck stores no figure and no number twice. It names them, and they come from the lesson's executed cells:
 
-- ``{lesson-figure} 3.5 Queries meet keys`` is the output above the caption "Figure 3.5. Queries meet keys …" of lesson 03. The words are
+- ``{lesson-figure} 3.5 With the division`` is the output above the caption "Figure 3.5. With the division …" of lesson 03. The words are
   optional. With them, a deck that names a number which now belongs to another figure is not made.
 - ``{{weights[0, 1]:.2f}}`` is the value that the lesson prints in its prose with the same expression and format. An expression that the
   lesson does not print is left for the deck's own cells.
