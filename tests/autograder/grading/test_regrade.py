@@ -87,7 +87,7 @@ def test_who_moves_is_told_with_the_exercises_and_the_rest_is_counted(graded: Co
 
 @pytest.mark.usefixtures("other_checks")
 @pytest.mark.parametrize(
-    "place", [(Journal, "stale"), (Journal, "begun"), (GradebookWriter, "record")], ids=lambda p: p[1]
+    "place", [(Journal, "mark_stale"), (Journal, "record_begin"), (GradebookWriter, "record")], ids=lambda p: p[1]
 )
 def test_they_stay_also_if_it_is_stopped_and_gone_on_with_by_autograde(
     graded: Course, monkeypatch: pytest.MonkeyPatch, place: tuple[type, str]
