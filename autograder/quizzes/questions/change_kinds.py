@@ -37,9 +37,8 @@ def mistakes(facts: Facts, rng: random.Random) -> Iterator[Question]:
     for name in rng.sample(list(real), len(real)):
         change = rng.choice(real[name])
         stem = f"{edit_sentence(change.edit)} What goes wrong?"
-        # The rest is the same for a whole class: else a program that sees all its questions could tell what is true of this code.
         others = same_for_all([one for one in facts.given.apart[name] if one in texts], facts.exercise)
-        # One of them speaks of the line, too: reading it again does not tell the key.
+        # Some wrong options use words of the changed line, too. A question whose key alone does so is answered by reading it again.
         line = _words(
             " ".join([*facts.source.split("\n")[change.edit.first - 1 : change.edit.last], change.edit.after])
         )
