@@ -25,7 +25,7 @@ REFUSED: dict[str, tuple[dict[str, str], str, str]] = {
     "one of the chapter is enough": ({"ada.ipynb": OTHER, "bo.ipynb": CHAPTER}, "", ""),
     "half of a notebook has its verdict later": ({"ada.ipynb": "half"}, "", ""),
     "contents count and not names": ({f"ada_{CHAPTER}.ipynb": OTHER}, "", OTHER),
-    "an archive": ({f"s.zip/{name}_90{n}_5_w.ipynb": OTHER for n, name in enumerate("abc")}, "s.zip", "all 3"),
+    "an archive": ({f"s.zip/{name}_90{n}_5_w.ipynb": OTHER for n, name in enumerate("abc")}, "s.zip", "none of the 3"),
     "an archive that breaks off": ({"s.zip/ada.ipynb": "half", "cut": ""}, "s.zip", "breaks off"),
     "a notebook": ({"ada.ipynb": CHAPTER}, "ada.ipynb", "zip"),
     "nobody's": ({f"{CHAPTER}/{CHAPTER}.ipynb": CHAPTER}, "", "whose"),
