@@ -17,13 +17,16 @@ from torch import Tensor, nn
 from autograder.checking.request import flatten_outputs, map_value
 
 _OPERATIONS = frozenset({
-    "_log_softmax", "_softmax", "abs", "add", "addmm", "all", "amax", "amin", "any", "argmax", "argmin", "baddbmm", "bitwise_and",
-    "bitwise_not", "bitwise_or", "bmm", "cat", "clamp", "clamp_max", "clamp_min", "clone", "cos", "cumsum", "diag_embed", "div", "dot",
-    "embedding", "eq", "erf", "erfc", "exp", "floor_divide", "gather", "ge", "gelu", "gt", "le", "linalg_vector_norm", "log",
-    "logical_and", "logical_not", "logical_or", "logsumexp", "lt", "max", "maximum", "mean", "min", "minimum", "mm", "mul", "mv",
-    "nan_to_num", "native_layer_norm", "ne", "neg", "pow", "reciprocal", "relu", "roll", "rsqrt",
-    "rsub", "scatter", "sigmoid", "sin", "masked_fill", "sqrt", "stack", "std", "sub", "sum", "tanh", "tril", "triu", "var",
-    "where",
+    "_cdist_forward", "_log_softmax", "_softmax", "abs", "add", "addcdiv", "addcmul", "addmm", "all", "amax", "amin", "any",
+    "argmax", "argmin", "baddbmm", "bitwise_and", "bitwise_not", "bitwise_or", "bmm", "bucketize", "cat", "ceil", "clamp",
+    "clamp_max", "clamp_min", "clone", "complex", "constant_pad_nd", "convolution", "cos", "cumprod", "cumsum", "diag_embed",
+    "div", "dot", "embedding", "eq", "erf", "erfc", "exp", "expm1", "flip", "floor", "floor_divide", "fmod", "gather", "ge",
+    "gelu", "gt", "im2col", "index", "index_select", "isin", "isinf", "isnan", "le", "lerp", "linalg_vector_norm", "log", "log1p",
+    "logaddexp", "logical_and", "logical_not", "logical_or", "logsumexp", "lt", "masked_fill", "max", "maximum", "mean", "min",
+    "minimum", "mm", "mul", "mv", "nan_to_num", "native_layer_norm", "ne", "neg", "nll_loss_forward", "polar", "pow", "prod",
+    "reciprocal", "relu", "remainder", "repeat", "roll", "round", "rsqrt", "rsub", "scatter", "scatter_add", "scatter_reduce",
+    "sigmoid", "sign", "silu", "sin", "softplus", "sort", "sqrt", "square", "stack", "std", "sub", "sum", "tanh", "topk", "tril",
+    "triu", "upsample_bicubic2d", "var", "var_mean", "where",
 })  # fmt: skip
 _IN_PLACE = frozenset(
     {
@@ -35,6 +38,8 @@ _IN_PLACE = frozenset(
         "exp_",
         "masked_fill_",
         "mul_",
+        "scatter_",
+        "scatter_add_",
         "sigmoid_",
         "sub_",
         "tanh_",
@@ -72,6 +77,8 @@ def result_by_shape(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
             name in _IN_PLACE and _is_meta(tensors[0].device)
         )
         fits = fits and _are_supported(tensors) and not kwargs.get("device")
+        # An index of booleans selects as many items as are true.
+        fits = fits and (name != "index" or all(index.dtype not in (torch.bool, torch.uint8) for index in tensors[1:]))
     if not fits:
         return NotImplemented
     named = {
