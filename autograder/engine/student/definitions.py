@@ -104,11 +104,13 @@ class _GuardTransformer(ast.NodeTransformer):
         return self._wrap_in_try(statement, instead)
 
     def _wrap_in_try(self, statement: ast.stmt, instead: list[ast.stmt]) -> ast.stmt:
-        call = ast.Expr(ast.Call(ast.Name(self._guard, ast.Load()), [], []))
-        handler = ast.ExceptHandler(ast.Name("Exception", ast.Load()), None, [call, *instead])
+        guard, every = ast.Name(self._guard, ast.Load()), ast.Name("Exception", ast.Load())
+        call = ast.Call(guard, [], [])
+        told = ast.Expr(call)
+        handler = ast.ExceptHandler(every, None, [told, *instead])
         guarded = ast.Try([statement], [handler], [], [])
-        for new in (call, handler, guarded):
-            ast.fix_missing_locations(ast.copy_location(new, statement))
+        for new in (guard, every, call, told, handler, guarded):  # the statement itself has its places
+            ast.copy_location(new, statement)
         return guarded
 
 
