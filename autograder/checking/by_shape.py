@@ -48,7 +48,7 @@ _FACTORIES = frozenset({"arange", "eye", "full", "ones", "zeros"})
 _LARGEST = 100_000
 
 
-def result_by_shape(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def compute_on_meta_device(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """Return the result of an operation on the meta device, or NotImplemented if PyTorch must compute it.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any
 _COURSE = "tfcourse"
 
 
-def failing_dependency(candidate: Any, is_right: Callable[[Any], bool | None]) -> str:
+def explain_failing_dependency(candidate: Any, is_right: Callable[[Any], bool | None]) -> str:
     """Return a note on the exercise that a failing candidate calls and that fails itself, or an empty string.
 
     If that exercise fails because of a third one, the note names the third.

@@ -21,12 +21,12 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from autograder.checking.difference import LARGEST, agree, unreadable
+from autograder.checking.difference import LARGEST, explain_unreadable, tensors_agree
 from autograder.checking.hidden_messages import WRONG
 from autograder.checking.judges import has_other_weights
 from autograder.checking.request import Observation, Value
 from autograder.checking.sheet import Answers, Sheet
-from autograder.checking.tolerance import tolerance_for
+from autograder.checking.tolerance import choose_tolerance
 from autograder.checking.verdict import NOT_WRITTEN, Diagnosis
 
 
@@ -257,10 +257,10 @@ def _same_value(first: Value, second: Value) -> bool:
         if isinstance(first, float) and isinstance(second, int | float):
             return first == second or math.isclose(first, second, rel_tol=1e-4, abs_tol=1e-5)
         return type(first) is type(second) and bool(first == second)
-    if unreadable("", first) or unreadable("", second) or first.shape != second.shape:
+    if explain_unreadable("", first) or explain_unreadable("", second) or first.shape != second.shape:
         return False
     dtype = _common_dtype(first, second)
-    return agree(first.to(dtype), second.to(dtype), equal_nan=True)
+    return tensors_agree(first.to(dtype), second.to(dtype), equal_nan=True)
 
 
 def _common_dtype(first: Tensor, second: Tensor) -> torch.dtype:
@@ -268,7 +268,7 @@ def _common_dtype(first: Tensor, second: Tensor) -> torch.dtype:
     dtypes = [tensor.dtype for tensor in (first, second) if tensor.is_floating_point()]
     if not dtypes:
         return first.dtype if first.dtype == second.dtype else torch.int64
-    return max((torch.float32, *dtypes), key=lambda dtype: tolerance_for(dtype).absolute)
+    return max((torch.float32, *dtypes), key=lambda dtype: choose_tolerance(dtype).absolute)
 
 
 def _count_numbers(observation: Observation) -> int:
@@ -282,7 +282,7 @@ def _as_one_tensor(observation: Observation) -> Tensor | None:
         return None
     if not values or not all(isinstance(value, Tensor | int | float) for value in values):
         return None
-    if any(unreadable("", value) for value in values):
+    if any(explain_unreadable("", value) for value in values):
         return None
     if not any(isinstance(value, Tensor) for value in values):
         return torch.tensor(values, dtype=torch.float64)

@@ -12,8 +12,8 @@ from autograder.checking.draw import Draw
 from autograder.checking.judges import has_other_weights
 from autograder.checking.request import Observation, Request
 from autograder.checking.rows import Maker, Probe, Row
-from autograder.checking.sheet import Answers, Section, Sheet, ask
-from autograder.checking.subject import LocalSubject, Subject, neutral
+from autograder.checking.sheet import Answers, Section, Sheet, run_probes
+from autograder.checking.subject import LocalSubject, Subject, pytorch_defaults
 from autograder.checking.verdict import Diagnosis
 
 # Rounds of hidden questions besides the visible round; every round draws new sizes and numbers.
@@ -99,17 +99,17 @@ class Exercise:
 def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
     if seed and not hidden:
         # The visible questions are the same with every seed, and so are all answers to them.
-        with neutral():
+        with pytorch_defaults():
             changed = [_move_to_device(rule, device) for rule in _rule_probes(exercise, seed)]
         return _sheet(exercise, False, 0, device).with_rules(changed)
     plain = _sheet(exercise, False, seed, device) if hidden else None
-    with neutral():
+    with pytorch_defaults():
         questions = [_row_probes(exercise.name, aspect, hidden, seed) for aspect in exercise.rows]
         fields = _fields(exercise.reference)
         probes = [
             [_add_fields(_move_to_device(probe, device), fields) for probe in requested] for requested in questions
         ]
-        answers = ask(LocalSubject(exercise.reference), probes)
+        answers = run_probes(LocalSubject(exercise.reference), probes)
         rules = plain.rules if plain else [_move_to_device(rule, device) for rule in _rule_probes(exercise, seed)]
     remaining = iter(
         _reduce_to_compared_fields([observations for of_aspect in answers for observations in of_aspect], counts=False)
@@ -136,7 +136,7 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
             return _UnusableSubject()
 
     def ask_mistake(mistake: int, section: int, probe: int) -> Sequence[Observation]:
-        observations = ask(subject(mistake), [[sections[section].probes[probe]]])[0]
+        observations = run_probes(subject(mistake), [[sections[section].probes[probe]]])[0]
         return _reduce_to_compared_fields(observations, counts=True)[0]
 
     return Sheet(

@@ -13,12 +13,19 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
-from autograder.checking.difference import agree, difference, dtype_text, shape_text, two_answers, unreadable
+from autograder.checking.difference import (
+    describe_difference,
+    describe_disagreement,
+    dtype_text,
+    explain_unreadable,
+    shape_text,
+    tensors_agree,
+)
 from autograder.checking.executed_lines import HIDDEN
-from autograder.checking.props import build
+from autograder.checking.props import build_fixtures
 from autograder.checking.request import Observation, Request, Value, WeightsError, WrongResultError
-from autograder.checking.tolerance import tolerance_for
-from autograder.checking.value_text import other_items, result_name, type_name
+from autograder.checking.tolerance import choose_tolerance
+from autograder.checking.value_text import describe_other_items, result_name, type_name
 from autograder.checking.verdict import NOT_WRITTEN
 
 Observations: TypeAlias = Sequence[Observation]
@@ -35,7 +42,7 @@ def matches(observed: Observations, expected: Observations, options: Mapping[str
             (
                 p
                 for name, value in reference.outputs.items()
-                if (p := difference(result_name(name, fields), answer.outputs[name], value))
+                if (p := describe_difference(result_name(name, fields), answer.outputs[name], value))
             ),
             None,
         )
@@ -64,7 +71,7 @@ def matches_part(observed: Observations, expected: Observations, options: Mappin
             return problem
         for name in options["outputs"]:
             label = result_name(name, _fields(options))
-            if problem := difference(label, answer.outputs[name], reference.outputs[name]):
+            if problem := describe_difference(label, answer.outputs[name], reference.outputs[name]):
                 return problem
     return None
 
@@ -133,7 +140,9 @@ def reaches(observed: Observations, expected: Observations, options: Mapping[str
         if problem := _find_structural_difference(held, Observation(outputs=weights)):
             return problem
         state = {name.removeprefix("model."): value.cpu() for name, value in held.outputs.items()}
-        model = build({"model": {"kind": options["kind"], "init": options["init"], "state": state}})["model"].eval()
+        model = build_fixtures({"model": {"kind": options["kind"], "init": options["init"], "state": state}})[
+            "model"
+        ].eval()
         with torch.no_grad():
             logits = model(*options["inputs"]).flatten(0, -2)
         targets = options["targets"].flatten()
@@ -155,12 +164,13 @@ def related(observed: Observations, expected: Observations, options: Mapping[str
     for name, value in first.outputs.items():
         try:
             a, b = (
-                look(item, view) for item, view in zip((value, second.outputs[name]), options["views"], strict=True)
+                select_view(item, view)
+                for item, view in zip((value, second.outputs[name]), options["views"], strict=True)
             )
         except (IndexError, RuntimeError):
             return f"{result_name(name)} has shape {shape_text(value)}, which lacks the axes that are compared"
-        if difference(name, b, a):
-            return f"{options['claim']}{two_answers(a, b)}"
+        if describe_difference(name, b, a):
+            return f"{options['claim']}{describe_disagreement(a, b)}"
     return None
 
 
@@ -237,7 +247,7 @@ def judge(name: str, observed: Observations, expected: Observations, options: Ma
         return f"its result cannot be compared with the expected one ({type(error).__name__})"
 
 
-def concerns_numbers(name: str, requests: Sequence[Request], observed: Observations, expected: Observations) -> bool:
+def is_wrong_result(name: str, requests: Sequence[Request], observed: Observations, expected: Observations) -> bool:
     """Return whether a judge's finding is a wrong result: other numbers, another shape, or no result."""
     if any(observation.error for observation in (*observed, *expected)) or name == "answers":
         return False
@@ -251,7 +261,7 @@ def concerns_numbers(name: str, requests: Sequence[Request], observed: Observati
         return True
 
 
-def look(value: Value, steps: Sequence[Sequence[Value]]) -> Value:
+def select_view(value: Value, steps: Sequence[Sequence[Value]]) -> Value:
     """Return the part of a tensor that a view selects, a list of steps ``("narrow", dim, start, length)``."""
     if not isinstance(value, Tensor):
         return value
@@ -262,7 +272,7 @@ def look(value: Value, steps: Sequence[Sequence[Value]]) -> Value:
     return value
 
 
-def same_answer(
+def is_same_answer(
     a: Observation, b: Observation, *, damage: bool = False, hold: bool = False, refusal: bool = False
 ) -> bool:
     """Return whether two subjects gave the same answer to a request; NaN equals NaN.
@@ -295,16 +305,16 @@ def same_answer(
         return False
 
 
-def glance(
+def fingerprint_answer(
     observation: Observation, *, damage: bool = False, hold: bool = False, refusal: bool = False
 ) -> tuple[int, float]:
     """Return a fingerprint of an answer: a number for its structure, and its last number or NaN.
 
     Args:
         observation: the answer.
-        damage: as for :func:`same_answer`.
-        hold: as for :func:`same_answer`.
-        refusal: as for :func:`same_answer`.
+        damage: as for :func:`is_same_answer`.
+        hold: as for :func:`is_same_answer`.
+        refusal: as for :func:`is_same_answer`.
     """
     if observation.error is not None or refusal:
         return hash(("error", _error_kind(observation))), math.nan
@@ -322,7 +332,7 @@ def glance(
         return hash("broken"), math.nan
 
 
-def alike_at_a_glance(
+def match_fingerprints(
     answer: Observation,
     kinds: Tensor,
     lasts: Tensor,
@@ -335,29 +345,34 @@ def alike_at_a_glance(
 
     Args:
         answer: the given answer.
-        kinds: the others' first values of :func:`glance`, shape (answers,).
+        kinds: the others' first values of :func:`fingerprint_answer`, shape (answers,).
         lasts: the others' last numbers, shape (answers,).
-        damage: as for :func:`same_answer`.
-        hold: as for :func:`same_answer`.
-        refusal: as for :func:`same_answer`.
+        damage: as for :func:`is_same_answer`.
+        hold: as for :func:`is_same_answer`.
+        refusal: as for :func:`is_same_answer`.
 
     Returns:
-        Truth values, shape (answers,). False implies that :func:`same_answer` is False, too.
+        Truth values, shape (answers,). False implies that :func:`is_same_answer` is False, too.
     """
-    kind, last = glance(answer, damage=damage, hold=hold, refusal=refusal)
+    kind, last = fingerprint_answer(answer, damage=damage, hold=hold, refusal=refusal)
     alike = kinds == kind
     if math.isnan(last):
         return alike
     numbers = _first_numbers(answer)
     assert numbers is not None, "it has a last number"
-    allowed = tolerance_for(numbers.dtype, numbers.device.type)
+    allowed = choose_tolerance(numbers.dtype, numbers.device.type)
     return alike & ~((lasts - last).abs() > allowed.absolute + allowed.relative * lasts.abs())
 
 
 def _first_numbers(observation: Observation) -> Tensor | None:
     """Return the first readable floating-point result; None without one."""
     for _, value in sorted(observation.outputs.items()):
-        if isinstance(value, Tensor) and not unreadable("", value) and value.is_floating_point() and value.numel():
+        if (
+            isinstance(value, Tensor)
+            and not explain_unreadable("", value)
+            and value.is_floating_point()
+            and value.numel()
+        ):
             return value
     return None
 
@@ -382,7 +397,7 @@ def _find_missing_tensor(observed: Observations, expected: Observations) -> str 
     """Describe a missing tensor or shape: code without a result must not pass a row about its computation."""
     for answer, reference in zip(observed, expected, strict=True):
         if set(answer.outputs) != set(reference.outputs):
-            return other_items(answer, reference, {})
+            return describe_other_items(answer, reference, {})
         for name, value in reference.outputs.items():
             other = answer.outputs[name]
             if isinstance(value, (Tensor, tuple)) and not isinstance(other, (Tensor, tuple)):
@@ -399,7 +414,7 @@ def _find_structural_difference(
         other, label = answer.outputs[name], result_name(name, fields)
         if isinstance(value, Tensor) != isinstance(other, Tensor):
             return f"{label} is {type_name(other)}, expected {type_name(value)}"
-        if problem := unreadable(label, other):
+        if problem := explain_unreadable(label, other):
             return problem
         if isinstance(value, Tensor) and other.shape != value.shape:
             return f"{label} has shape {shape_text(other)}, expected {shape_text(value)}"
@@ -426,17 +441,17 @@ def _is_same(answer: Value, reference: Value) -> bool:
     if (
         not isinstance(answer, Tensor)
         or not answer.is_floating_point()
-        or unreadable("", answer)
+        or explain_unreadable("", answer)
         or answer.shape != reference.shape
     ):
-        return difference("", answer, reference, equal_nan=True) is None
-    return agree(answer, reference, equal_nan=True)
+        return describe_difference("", answer, reference, equal_nan=True) is None
+    return tensors_agree(answer, reference, equal_nan=True)
 
 
 def _find_other_container(answer: Observation, reference: Observation, fields: Mapping[str, str]) -> str | None:
     """Describe how a result's structure or container differs from the expected one; None if it does not."""
     if set(answer.outputs) != set(reference.outputs):
-        return other_items(answer, reference, fields)
+        return describe_other_items(answer, reference, fields)
     if set(answer.containers) == set(reference.containers):
         return None
     returned, expected = (

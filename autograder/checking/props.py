@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from autograder.checking.request import Value, tensors_in
+from autograder.checking.request import Value, list_tensors
 
 
 class TokenTable(nn.Module):
@@ -232,7 +232,9 @@ class Rates:
         return self._rates[min(step, len(self._rates)) - 1]
 
 
-def build(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Value] | None = None) -> dict[str, Any]:
+def build_fixtures(
+    props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Value] | None = None
+) -> dict[str, Any]:
     """Build the fixtures that a request names.
 
     Args:
@@ -267,7 +269,7 @@ def build(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Valu
     return built
 
 
-def states(models_by_name: Mapping[str, Any]) -> dict[str, Tensor]:
+def read_model_weights(models_by_name: Mapping[str, Any]) -> dict[str, Tensor]:
     """Return the weights of the built models, named ``model.first.weight`` and so on.
 
     If the request sets a model's mode, ``model.training`` is its mode afterwards.
@@ -284,7 +286,7 @@ def states(models_by_name: Mapping[str, Any]) -> dict[str, Tensor]:
 
 def _device_of(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Value]) -> torch.device:
     devices = {weight.device for prop in props.values() for weight in prop.get("state", {}).values()}
-    devices = devices or {tensor.device for tensor in tensors_in(arguments)}
+    devices = devices or {tensor.device for tensor in list_tensors(arguments)}
     # The meta device draws no random numbers.
     return min(devices - {torch.device("meta")}, key=str, default=torch.device("cpu"))
 

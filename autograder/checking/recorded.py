@@ -20,12 +20,12 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from autograder.checking.called_exercises import failing_dependency
+from autograder.checking.called_exercises import explain_failing_dependency
 from autograder.checking.decision import decide, has_right_numbers
 from autograder.checking.request import Observation, Request, Value
 from autograder.checking.rows import Probe
 from autograder.checking.sheet import Answers, Section, Sheet
-from autograder.checking.similar_names import no_exercise
+from autograder.checking.similar_names import explain_no_exercise
 from autograder.checking.stamp import SITE
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Diagnosis, Verdict
@@ -62,9 +62,9 @@ def check(
         chapters = {file.stem: _read_chapter(file) for file in sorted(FOLDER.glob("*.safetensors"))}
         latest = max(chapters.values(), default="")
         names = [stem for stem, chapter in chapters.items() if chapter == latest]
-        raise LookupError(no_exercise(candidate, names, list(chapters)))
+        raise LookupError(explain_no_exercise(candidate, names, list(chapters)))
     verdict = decide(_load(path), LocalSubject(candidate))
-    note = "" if verdict.passed else failing_dependency(candidate, _has_right_numbers)
+    note = "" if verdict.passed else explain_failing_dependency(candidate, _has_right_numbers)
     return replace(verdict, site=SITE, note=note)
 
 

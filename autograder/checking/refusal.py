@@ -66,7 +66,7 @@ class Refusal:
 
 
 @contextmanager
-def refused(exercise: str, names: Sequence[str]) -> Iterator[set[str]]:
+def refusing_functions(exercise: str, names: Sequence[str]) -> Iterator[set[str]]:
     """Refuse functions within this context, and yield the set of names that are called nevertheless.
 
     Args:
@@ -84,7 +84,7 @@ def refuse(names: Sequence[str], when: str) -> Refusal:
     """Refuse functions from now on.
 
     Args:
-        names: as for :func:`refused`.
+        names: as for :func:`refusing_functions`.
         when: completes the message ``"gelu is refused …"``.
     """
     refusal = Refusal()
@@ -93,11 +93,11 @@ def refuse(names: Sequence[str], when: str) -> Refusal:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch warns when a kernel is overridden
         for name in names:
-            for namespace, operator, key in () if name in RECORDERS else operators().get(name, ()):
+            for namespace, operator, key in () if name in RECORDERS else list_kernels().get(name, ()):
                 library = libraries.setdefault(namespace, _dispatch_library("IMPL", namespace, ""))
                 library.impl(operator, key, refusing[name], False)  # type: ignore[call-arg]
     refusal.kernels += libraries.values()
-    by_name = python_functions()
+    by_name = list_python_functions()
     # One function may have several names; the first one counts.
     functions = {function: name for name in reversed(names) for function in by_name.get(name, ())}
     for function, name in functions.items():
@@ -135,7 +135,7 @@ def _calling_code(target: Callable[..., Any], code: CodeType) -> CodeType:
 
 
 @cache
-def operators() -> dict[str, list[tuple[str, str, str]]]:
+def list_kernels() -> dict[str, list[tuple[str, str, str]]]:
     """Return (namespace, name with overload, dispatch key) of every kernel, by the operator's name."""
     kernels: dict[str, list[tuple[str, str, str]]] = {}
     for key in filter(_is_key, DispatchKey.__members__):
@@ -162,7 +162,7 @@ _functions: dict[str, list[FunctionType]] = {}
 _read: set[str] = set()
 
 
-def python_functions() -> dict[str, list[FunctionType]]:
+def list_python_functions() -> dict[str, list[FunctionType]]:
     """Return the functions and methods in loaded modules of PyTorch and ``PACKAGES``, by the names that refuse them."""
     for path in [path for path in list(sys.modules) if path not in _read]:
         _read.add(path)

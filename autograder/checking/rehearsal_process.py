@@ -66,10 +66,10 @@ class Runner(Protocol):
 
 def main() -> None:
     """Run one pre-check job."""
-    do_one_job(_run_job)
+    run_one_job(_run_job)
 
 
-def do_one_job(do: Callable[[Mapping[str, Any], Tell], None]) -> None:
+def run_one_job(do: Callable[[Mapping[str, Any], Tell], None]) -> None:
     """Read a job, run it, and end this process.
 
     Args:

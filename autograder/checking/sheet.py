@@ -18,7 +18,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from autograder.checking.judges import alike_at_a_glance, glance, judge, same_answer
+from autograder.checking.judges import fingerprint_answer, is_same_answer, judge, match_fingerprints
 from autograder.checking.request import OUT_OF_MEMORY, Observation
 from autograder.checking.rows import Probe
 from autograder.checking.subject import Subject
@@ -99,13 +99,13 @@ class Sheet:
         """Return the known mistakes that give these answers to a row, in the fields that the judges compare."""
         options = compared_fields(self.sections[section].probes[0])
         kinds, lasts = self._fingerprints(section)
-        near = alike_at_a_glance(answers[0][0], kinds, lasts, **options)
+        near = match_fingerprints(answers[0][0], kinds, lasts, **options)
         return {i for i in near.nonzero().flatten().tolist() if self.is_answered_by(i, section, answers)}
 
     def is_answered_by(self, mistake: int, section: int, answers: Answers) -> bool:
         """Return whether a known mistake gives these answers."""
         return all(
-            same_answer(x, y, **compared_fields(probe))
+            is_same_answer(x, y, **compared_fields(probe))
             for number, (probe, observations) in enumerate(zip(self.sections[section].probes, answers, strict=True))
             for x, y in zip(observations, self.answer(mistake, section, number), strict=True)
         )
@@ -116,7 +116,7 @@ class Sheet:
         if key not in self._failed:
             # Ask one question at a time, and stop after the first wrong answer.
             observations = (self.answer(mistake, section, probe) for probe in range(len(self.sections[section].probes)))
-            self._failed[key] = first_wrong(self.sections[section], observations) is not None
+            self._failed[key] = find_first_wrong(self.sections[section], observations) is not None
         return self._failed[key]
 
     def add_answers(self, answers: Mapping[Place, Sequence[Observation]]) -> None:
@@ -150,7 +150,9 @@ class Sheet:
             return self.plain._fingerprints(section)
         if section not in self._glances:
             options = compared_fields(self.sections[section].probes[0])
-            glances = [glance(self.answer(i, section, 0)[0], **options) for i in range(len(self.misconceptions))]
+            glances = [
+                fingerprint_answer(self.answer(i, section, 0)[0], **options) for i in range(len(self.misconceptions))
+            ]
             kinds, lasts = [kind for kind, _ in glances], [last for _, last in glances]
             self._glances[section] = (
                 torch.tensor(kinds, dtype=torch.int64),
@@ -181,7 +183,7 @@ class Sheet:
         return {}
 
 
-def ask(subject: Subject, aspects: Sequence[Sequence[Probe]], *, forbidden: Sequence[str] = ()) -> list[Answers]:
+def run_probes(subject: Subject, aspects: Sequence[Sequence[Probe]], *, forbidden: Sequence[str] = ()) -> list[Answers]:
     """Run each row's probes on a subject and return the answers."""
     # All at once: if the subject is in another process, each request costs a round trip.
     groups = [[request for probe in probes for request in probe.requests] for probes in aspects]
@@ -193,7 +195,7 @@ def ask(subject: Subject, aspects: Sequence[Sequence[Probe]], *, forbidden: Sequ
 
 
 def compared_fields(probe: Probe) -> dict[str, bool]:
-    """Return the options of :func:`same_answer` for the fields that the probe's judge compares."""
+    """Return the options of :func:`is_same_answer` for the fields that the probe's judge compares."""
     return {
         "damage": probe.judge == "unmutated",
         "hold": probe.judge == "detached",
@@ -201,7 +203,7 @@ def compared_fields(probe: Probe) -> dict[str, bool]:
     }
 
 
-def first_wrong(
+def find_first_wrong(
     section: Section, answers: Iterable[Sequence[Observation]]
 ) -> tuple[int, Sequence[Observation], str] | None:
     """Return the first test case with a wrong answer: its index, the answers, and the judge's message."""

@@ -38,7 +38,7 @@ def result_name(name: str, fields: Mapping[str, str] | None = None) -> str:
     return f"result{name.removeprefix(_OUTPUT)}" if name.startswith(f"{_OUTPUT}[") else name
 
 
-def steps(name: str) -> list[str]:
+def split_indices(name: str) -> list[str]:
     """Return the indices in a result's name: ``output[0]['loss']`` has ``[0]`` and ``['loss']``."""
     return _STEP.findall(name.removeprefix(_OUTPUT)) if name.startswith(f"{_OUTPUT}[") else []
 
@@ -58,7 +58,7 @@ def number_text(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
-def texts_apart(actual: Any, expected: Any) -> tuple[str, str]:
+def format_distinctly(actual: Any, expected: Any) -> tuple[str, str]:
     """Return two different texts for two Python values: with enough digits, around their difference, or with types."""
     if type(actual) is not type(expected):
         texts = number_or_repr(actual), number_or_repr(expected)
@@ -124,7 +124,7 @@ def _nested_text(numbers: Any) -> str:
     return f"[{', '.join(map(_nested_text, numbers))}]" if isinstance(numbers, list) else number_text(numbers)
 
 
-def other_items(actual: Observation, expected: Observation, fields: Mapping[str, str]) -> str:
+def describe_other_items(actual: Observation, expected: Observation, fields: Mapping[str, str]) -> str:
     """Describe the items that a result lacks or has too many.
 
     Items are counted where they are returned, not the numbers in them: a tuple of a state and a pair of caches has two items.
@@ -192,7 +192,7 @@ def _children(observation: Observation, prefix: list[str]) -> list[str]:
     depth, start = len(prefix), _OUTPUT + "".join(prefix)
     empty = _empty_containers(observation)
     names = [name for name in (*observation.outputs, *empty) if name.startswith(f"{start}[")]
-    indices = dict.fromkeys(steps(name)[depth] for name in names)
+    indices = dict.fromkeys(split_indices(name)[depth] for name in names)
     # Names of empty containers come last: put a list's items back into their order.
     return sorted(indices, key=_index_value) if empty else list(indices)
 

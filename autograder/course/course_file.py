@@ -130,7 +130,7 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         if due is None or handed_in is None:
             return 0.0
         # Exports show the number as it is stored: 1.4, not 1.4000000000000001.
-        return round(points * late_share(days_late(handed_in, due, rule, self.zone), rule), 6)
+        return round(points * late_penalty_fraction(count_late_days(handed_in, due, rule, self.zone), rule), 6)
 
     def selects(self, chapter: str, name: str) -> bool:
         """Return whether a chapter assigns an exercise or a question."""
@@ -191,7 +191,7 @@ def _expand_dates(root: Path, plan: CourseFile) -> CourseFile:
     )
 
 
-def days_late(handed_in: datetime, due: datetime, rule: LateRule, zone: tzinfo) -> int:
+def count_late_days(handed_in: datetime, due: datetime, rule: LateRule, zone: tzinfo) -> int:
     """Return the number of days by which a submission is late, rounded up; 0 within the grace period.
 
     Args:
@@ -202,7 +202,7 @@ def days_late(handed_in: datetime, due: datetime, rule: LateRule, zone: tzinfo) 
     return 0 if late <= timedelta(minutes=rule.grace_minutes) else whole_days_late(handed_in, due, zone)
 
 
-def late_share(days: int, rule: LateRule) -> float:
+def late_penalty_fraction(days: int, rule: LateRule) -> float:
     """Return the fraction of the points to deduct for a number of late days, from 0 to 1."""
     if rule.closed_after_days is not None and days > rule.closed_after_days:
         return 1.0

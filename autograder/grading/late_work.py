@@ -97,7 +97,7 @@ def stale_penalties(course: Course, chapter: str, config: Config) -> list[str]:
         return [change.student for change in _find_updates(gradebook, course, chapter, config)]
 
 
-def is_stale(course: Course, chapter: str, config: Config) -> bool:
+def are_penalties_stale(course: Course, chapter: str, config: Config) -> bool:
     """Return whether a chapter's due date, or a value derived from it, differs from ``course.toml``."""
     due = _to_naive_utc(read_course_file(course.root).due(chapter))
     if due is None:

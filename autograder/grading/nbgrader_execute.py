@@ -20,7 +20,7 @@ from autograder.engine.interface import Executor, Submission
 from autograder.engine.sandbox.isolation import with_available_isolation
 from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import executor_for
-from autograder.intake.notebook.attached_files import companion_files
+from autograder.intake.notebook.attached_files import read_companion_files
 from autograder.intake.notebook.test_cells import error_output, is_locked, is_test
 
 # One worker for all submissions that this process grades with the same settings.
@@ -53,7 +53,7 @@ class EngineExecute(Execute):  # type: ignore[misc]
         worker = worker_for(self._settings(chapter))
         notebook = copy.deepcopy(nb)
         foreign = _remove_false_metadata(notebook, _course_cells(metadata))
-        companions = companion_files([Path(resources["metadata"]["path"])]).files
+        companions = read_companion_files([Path(resources["metadata"]["path"])]).files
         execution = worker.grade_one(
             Submission(str(metadata["student"]), chapter, nbformat.writes(notebook), companions)
         )

@@ -12,7 +12,7 @@ from autograder.engine.interface import Submission
 from autograder.errors import CourseError
 from autograder.grading.record.results import dumps_by_line
 from autograder.intake.downloads.choices import undecided_notebooks
-from autograder.intake.notebook.attached_files import CompanionFiles, companion_files
+from autograder.intake.notebook.attached_files import CompanionFiles, read_companion_files
 from autograder.intake.notebook.intake import load_submission
 from autograder.intake.notebook.manifest import Manifest
 from autograder.intake.notebook.problem import add_problems
@@ -52,7 +52,7 @@ def submitted_students(course: Course, chapter: str) -> list[str]:
 
 def companions_of(course: Course, chapter: str, notebook: Path) -> CompanionFiles:
     """Return a submitted notebook's companion files; the course's files take precedence."""
-    return companion_files([notebook.parent, course.folder("source", chapter=chapter)])
+    return read_companion_files([notebook.parent, course.folder("source", chapter=chapter)])
 
 
 def submission(name: str, path: Path, manifest: Manifest, companions: CompanionFiles) -> tuple[Submission, str]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from autograder.intake.roster import Student, groups_of, names_of, safe_id
+from autograder.intake.roster import Student, group_names, name_forms, safe_id
 
 Key = TypeVar("Key")
 
@@ -76,10 +76,10 @@ def identity_of(student: Student) -> Identity:
 
 
 def _possible_names(student: Student) -> Iterator[str]:
-    for name in names_of(student):
+    for name in name_forms(student):
         yield name
         # Where groups hand in one by one, Moodle writes ``Group-Full name``.
-        yield from (f"{group}-{name}" for group in groups_of(student))
+        yield from (f"{group}-{name}" for group in group_names(student))
 
 
 def match(

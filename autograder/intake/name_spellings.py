@@ -17,7 +17,7 @@ import unicodedata
 import zipfile
 from collections.abc import Iterable, Iterator
 
-from autograder.intake.roster import Student, fold_name, names_of
+from autograder.intake.roster import Student, fold_name, name_forms
 
 _UTF_8_FLAG = 0x800
 # How Python reads a name without the flag, and how other programs unpack one.
@@ -56,7 +56,7 @@ def respellings(name: str) -> Iterator[str]:
 
 def listed_spelling(name: str, students: Iterable[Student]) -> str:
     """Return the respelling of a name that is on the class list; empty unless exactly one is."""
-    listed = {text for student in students for text in names_of(student)}
+    listed = {text for student in students for text in name_forms(student)}
     spellings = {fold_name(text): text for text in respellings(name) if fold_name(text) in listed}
     return next(iter(spellings.values())) if len(spellings) == 1 else ""
 

@@ -126,7 +126,7 @@ def fold_name(name: str) -> str:
     return unicodedata.normalize("NFC", " ".join(written.split())).casefold()
 
 
-def names_of(student: Student) -> set[str]:
+def name_forms(student: Student) -> set[str]:
     """Return the forms of a student's name in downloads: as it is, and Canvas's form without blanks, surname first."""
     if not student.name:
         return set()
@@ -134,12 +134,12 @@ def names_of(student: Student) -> set[str]:
     return {fold_name(student.name), _letters(f"{last}{first}")}
 
 
-def is_called(student: Student, owner: str) -> bool:
+def has_name(student: Student, owner: str) -> bool:
     """Return whether the owner of a submission has the student's name."""
-    return bool({fold_name(owner), owner.casefold()} & names_of(student))
+    return bool({fold_name(owner), owner.casefold()} & name_forms(student))
 
 
-def groups_of(student: Student) -> set[str]:
+def group_names(student: Student) -> set[str]:
     """Return a student's groups, normalised: the whole cell, and its comma-separated parts as Moodle lists them."""
     return {fold_name(group) for group in (student.group, *student.group.split(",")) if group.strip()}
 
@@ -168,12 +168,12 @@ def team_members(roster: Mapping[str, Student], owner: str, chapter: str) -> lis
     """
     name = fold_name(owner)
     students = [student for student in roster.values() if student.enrolled]
-    if any(name in names_of(student) for student in students):
+    if any(name in name_forms(student) for student in students):
         return []
     members = [
         student
         for student in students
-        if name in (groups_of(student) if (team := student.team_in(chapter)) is None else {fold_name(team)})
+        if name in (group_names(student) if (team := student.team_in(chapter)) is None else {fold_name(team)})
     ]
     return [student.id for student in sorted(members, key=lambda one: (chapter not in one.uploads, one.id))]
 

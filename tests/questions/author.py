@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.checking.judges import same_answer
+from autograder.checking.judges import is_same_answer
 from autograder.checking.request import Observation, Request
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
@@ -85,7 +85,7 @@ class Author:
 
     def _differing(self, source: str, requests: Sequence[Request]) -> list[bool]:
         before, after = self._answers(self._source, requests), self._answers(source, requests)
-        return [not same_answer(a, b) for a, b in zip(before, after, strict=True)]
+        return [not is_same_answer(a, b) for a, b in zip(before, after, strict=True)]
 
     def _patched(self, sentence: str) -> str:
         found = _CHANGE.fullmatch(sentence)
@@ -112,7 +112,7 @@ class Author:
         for option in options:
             names = [one for one in exercise(self._name).misconceptions if one.explanation.startswith(option)]
             wrong = [[LocalSubject(one.wrong).observe(request) for request in self._calls] for one in names]
-            if any(all(map(same_answer, mine, other)) for other in wrong):
+            if any(all(map(is_same_answer, mine, other)) for other in wrong):
                 fitting.append(option)
         return " or ".join(fitting)
 

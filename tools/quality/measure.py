@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from functools import partial
 
-from autograder.checking.decision import first_failure
+from autograder.checking.decision import find_first_failure
 from autograder.checking.exercise import Exercise
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
@@ -105,7 +105,7 @@ def _put(exercise: Exercise, sheet: Sheet, mutant: Mutant) -> str:
 
 
 def _verdict(sheet: Sheet, candidate: object) -> str:
-    failed = first_failure(sheet, LocalSubject(candidate))  # type: ignore[arg-type]
+    failed = find_first_failure(sheet, LocalSubject(candidate))  # type: ignore[arg-type]
     return _ALIVE if failed is None else _FAILED + failed
 
 

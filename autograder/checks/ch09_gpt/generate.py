@@ -13,7 +13,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checking.props import build
+from autograder.checking.props import build_fixtures
 from autograder.checking.rows import Probe
 from autograder.mistakes.mistake_file import MistakeFile
 from tfcourse import gpt
@@ -38,7 +38,7 @@ def _case(draw: Draw, **options: Any) -> Case:
 
 
 def _result(case: Case, written_by: Callable[..., Any] = gpt.generate, **changes: Any) -> torch.Tensor:
-    text: torch.Tensor = written_by(**{**case.arguments, **changes}, **build(case.props or {}))
+    text: torch.Tensor = written_by(**{**case.arguments, **changes}, **build_fixtures(case.props or {}))
     return text
 
 

@@ -27,7 +27,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from autograder.checking.decision import collect_answers
-from autograder.checking.hidden_messages import told_kind
+from autograder.checking.hidden_messages import public_error_name
 from autograder.checking.sheet import Sheet
 from autograder.checking.verdict import VERDICT_MIME
 from autograder.checks import verdict_on
@@ -310,7 +310,7 @@ class Checker:
             message = f"The cell raised {error.ename}: {error.evalue.strip()}"[:_TOLD]
             if self._asked:
                 # A test of the author's own may have shown hidden values to the student's code, which could print them here.
-                silent = f"The cell raised {told_kind(error.ename)}. Which one is not told, for the cell stands behind a test."
+                silent = f"The cell raised {public_error_name(error.ename)}. Which one is not told, for the cell stands behind a test."
                 fault = syntax_error(cell.source)
                 message = f"The cell raised SyntaxError: {fault}" if fault else silent
             self._problems.append(Problem("cell error", message, where=cell_label(cell, index)))

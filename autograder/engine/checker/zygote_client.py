@@ -28,7 +28,7 @@ from autograder.engine.transport.channel import (
     receive_with_descriptors,
     send_with_descriptors,
 )
-from autograder.engine.transport.fork_server import ForkedByServer, kill_group
+from autograder.engine.transport.fork_server import ForkServerChild, kill_group
 
 START_SECONDS = 120.0
 _FORK_SECONDS = 20.0
@@ -58,7 +58,7 @@ class ZygoteClient:
         self._environment = dict(environment)
         self._standby = standby
         # None also for a zygote that a fork server has yet to fork.
-        self._process: subprocess.Popen[bytes] | ForkedByServer | None = None
+        self._process: subprocess.Popen[bytes] | ForkServerChild | None = None
         self._control: socket.socket | None = None
         self._folder = ""
         self._ready = False
@@ -116,7 +116,7 @@ class ZygoteClient:
         control.settimeout(START_SECONDS)
         try:
             if self._process is None:
-                self._process = ForkedByServer.wait_for_announcement(control, START_SECONDS)
+                self._process = ForkServerChild.wait_for_announcement(control, START_SECONDS)
                 control.settimeout(START_SECONDS)
             answer = json.loads(receive_with_descriptors(control, 0)[0])
         except (OSError, ClosedError) as error:

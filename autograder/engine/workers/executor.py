@@ -18,7 +18,7 @@ from autograder.engine.interface import Execution, Executor, Submission
 from autograder.engine.sandbox.linux import is_supported_linux
 from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.channel import Channel, ClosedError
-from autograder.engine.transport.fork_server import START_SECONDS, ForkedByServer, kill_group
+from autograder.engine.transport.fork_server import START_SECONDS, ForkServerChild, kill_group
 
 if TYPE_CHECKING:
     from autograder.engine.workers.fork_servers import ForkServers
@@ -38,7 +38,7 @@ class WorkerExecutor:
     def __init__(self, settings: GradingSettings, servers: ForkServers | None = None) -> None:
         self._settings = settings
         self._servers = servers
-        self._process: subprocess.Popen[bytes] | ForkedByServer | None = None
+        self._process: subprocess.Popen[bytes] | ForkServerChild | None = None
         self._channel: Channel | None = None
         self._folder, self._in_use = "", -1
         self._closed = False
@@ -60,7 +60,7 @@ class WorkerExecutor:
         self._channel = Channel(connection, 2**31)
         self._send("settings", asdict(self._settings))
 
-    def _fork(self, chapter: str) -> tuple[ForkedByServer, socket.socket] | None:
+    def _fork(self, chapter: str) -> tuple[ForkServerChild, socket.socket] | None:
         """Fork the worker from a fork server; return None if there is no usable one."""
         if self._servers is None or self._settings.device != "cpu" or not self._settings.warm:
             return None
@@ -68,7 +68,7 @@ class WorkerExecutor:
         try:
             with worker_end:
                 self._servers.fork_worker(worker_end, self._in_use, self._folder, self._settings, chapter)
-            return ForkedByServer.wait_for_announcement(ours, START_SECONDS), ours
+            return ForkServerChild.wait_for_announcement(ours, START_SECONDS), ours
         except (OSError, ClosedError):
             ours.close()
             return None

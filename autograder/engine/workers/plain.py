@@ -14,7 +14,7 @@ from typing import Any
 
 import nbformat
 
-from autograder.checking.rehearsal import Failure, Limits, Rehearsal, rehearse, started
+from autograder.checking.rehearsal import Failure, Limits, Rehearsal, rehearse, start_process
 from autograder.engine.checker.cell_results import fail, is_refused, limit_outputs
 from autograder.engine.environment import kernel_environment
 from autograder.engine.interface import Execution, Submission
@@ -79,7 +79,7 @@ class PlainExecutor:
         device, work = resolve_device(settings.device), folder / "work"
         work.mkdir()
         environment = kernel_environment(folder, device=device, seed=settings.student_seed)
-        return rehearse(cells, [], limits, partial(started, _PROGRAM, environment, work))
+        return rehearse(cells, [], limits, partial(start_process, _PROGRAM, environment, work))
 
     def close(self) -> None:
         """Do nothing: no resources are held between submissions."""

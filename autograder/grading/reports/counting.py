@@ -53,7 +53,7 @@ def cells_with_rules(
     ]
 
 
-def count_by_rules(grade: Grade, submission: Any, cells: list[GradedCell], plan: CourseFile) -> Grade:
+def apply_counting_rules(grade: Grade, submission: Any, cells: list[GradedCell], plan: CourseFile) -> Grade:
     """Return a grade counted by the rules, with the penalty for its new points.
 
     Args:

@@ -20,7 +20,7 @@ from autograder.course.gradebook.reader import open_gradebook
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 from autograder.grading.record.results import Status, read_results
-from autograder.grading.reports.counting import cells_with_rules, count_by_rules
+from autograder.grading.reports.counting import apply_counting_rules, cells_with_rules
 from autograder.intake.downloads.journal import read_journal
 from autograder.intake.people.standing import counts_for, enrolled_students, group_submitters, submitters
 from autograder.intake.roster import Student, read_roster, roster_path
@@ -175,7 +175,7 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
                         has_result=status is not None,
                         in_place=(submitted / student.id / chapter).is_dir(),
                     )
-                grade = count_by_rules(_apply_own_deadline(grade, plan), submission, cells, plan)
+                grade = apply_counting_rules(_apply_own_deadline(grade, plan), submission, cells, plan)
                 grades.append(
                     _apply_decision(grade, *known_as.decided[chapter]) if chapter in known_as.decided else grade
                 )

@@ -27,7 +27,14 @@ from autograder.intake.downloads.journal import (
     read_content,
 )
 from autograder.intake.downloads.uploads import Upload
-from autograder.intake.notebook.attached_files import KIND, MAX_BYTES, MAX_DEPTH, MAX_FILES, file_names, is_skipped
+from autograder.intake.notebook.attached_files import (
+    KIND,
+    MAX_BYTES,
+    MAX_DEPTH,
+    MAX_FILES,
+    is_skipped,
+    list_companion_paths,
+)
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.roster import Student, hand_in_groups, read_roster, roster_path, write_roster
 
@@ -219,7 +226,7 @@ def _companion_names(folder: Path) -> list[str]:
     """Return the paths of a notebook's companion files, as grading finds them."""
     if folder.is_symlink() or not folder.is_dir():
         return []
-    return [name for name in file_names(folder, is_skipped)[0] if read_content(folder / name) is not None]
+    return [name for name in list_companion_paths(folder, is_skipped)[0] if read_content(folder / name) is not None]
 
 
 def _remove_companions(folder: Path) -> None:

@@ -25,7 +25,7 @@ from autograder.intake.downloads.uploads import Upload
 from autograder.intake.identity import CANVAS, Identity, identity_of, match, on_moodle, platform_for
 from autograder.intake.name_spellings import listed_spelling
 from autograder.intake.notebook.problem import Problem
-from autograder.intake.roster import Student, fold_name, is_called, is_safe, safe_id, team_members
+from autograder.intake.roster import Student, fold_name, has_name, is_safe, safe_id, team_members
 
 # Names are compared with the class list alone: an earlier download's name may be another student's.
 _LIST = "class list"
@@ -129,7 +129,7 @@ def _blind_names(uploads: Sequence[Upload], roster: Mapping[str, Student]) -> fr
     }
     on_it = {(fold_name(upload.owner), upload.upload) for upload in uploads if upload.platform == "moodle"}
     only = {word for word, _ in on_it}
-    if len(only) == 1 < len(on_it) and not any(is_called(one, *only) for one in roster.values() if one.enrolled):
+    if len(only) == 1 < len(on_it) and not any(has_name(one, *only) for one in roster.values() if one.enrolled):
         words |= only
     return frozenset(words)
 
@@ -170,7 +170,7 @@ def _drop_contradictions(
     for owner, upload in uploads:
         scope = CANVAS if owner.platform == "canvas" else on_moodle(chapter)
         holders = [roster[name] for name, one in people.items() if one.numbers.get(scope) == owner.number]
-        if len(names[owner]) == 1 or any(is_called(holder, upload.owner) for holder in holders):
+        if len(names[owner]) == 1 or any(has_name(holder, upload.owner) for holder in holders):
             accepted.append((owner, upload))
             continue
         message = f"Number {owner.number} has {len(names[owner])} names here: {', '.join(sorted(names[owner]))}."

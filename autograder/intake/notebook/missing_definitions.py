@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autograder.checking.similar_names import similar
+from autograder.checking.similar_names import is_similar_name
 from autograder.intake.notebook.cell_reader import CellReader
 from autograder.intake.notebook.manifest import Manifest
 from autograder.intake.notebook.problem import Problem
@@ -84,7 +84,7 @@ def _explain_misnamed(
     name: str, claimed: Any, cells: Sequence[tuple[int, Any, Sequence[str]]], reader: CellReader, *, empty: bool
 ) -> Problem | None:
     for number, cell, others in cells:
-        likely = [other for other in others if similar(other, name)]
+        likely = [other for other in others if is_similar_name(other, name)]
         if not likely and cell is claimed:
             likely = [other for other in others if other in reader.mentioned(cell["source"])]
         if likely:

@@ -18,7 +18,7 @@ from autograder.intake.people.class_list import ClassList, read_class_list
 from autograder.intake.roster import (
     Student,
     fold_name,
-    groups_of,
+    group_names,
     is_safe,
     read_roster,
     roster_path,
@@ -132,7 +132,7 @@ def _chapters_with_old_group(student: Student, before: Student | None) -> tuple[
     """Return the chapters that a student handed in with a group that the list has changed."""
     if before is None or fold_name(student.group) == fold_name(before.group):
         return ()
-    now = groups_of(student)
+    now = group_names(student)
     return tuple(sorted(chapter for chapter, team in student.teams.items() if fold_name(team) not in now))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from autograder.checking.decision import collect_answers, judge_answers
 from autograder.checking.exercise import Exercise, Misconception
-from autograder.checking.judges import same_answer
+from autograder.checking.judges import is_same_answer
 from autograder.checking.request import Observation
 from autograder.checking.sheet import Answers, Sheet
 from autograder.checking.subject import LocalSubject
@@ -91,7 +91,7 @@ class InputResult:
 
     def shows(self, mistake: int) -> bool:
         """Return whether a mistake gives another answer than the right code."""
-        return not same_answer(self.right, self.wrong[mistake])
+        return not is_same_answer(self.right, self.wrong[mistake])
 
     def is_close(self, mistake: int) -> bool:
         """Return whether a difference may be one of rounding or of types, which a student cannot tell from the input."""

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from autograder.checking.draw import Draw
 from autograder.checking.exercise import Exercise
-from autograder.checking.request import Request, content, tensors_in
-from autograder.checking.subject import neutral
+from autograder.checking.request import Request, content_key, list_tensors
+from autograder.checking.subject import pytorch_defaults
 from autograder.quizzes.questions.inputs import Input, described, is_complete, one_decimal, rounded
 
 #: The longest text of an input that is an option.
@@ -46,11 +46,11 @@ def exam_inputs(exercise: Exercise, seed: object, version: int, *, secret: int =
         secret: the course's secret seed: an input that happens to be a hidden test is left out.
     """
     found, seen, texts = [], set(_hidden(exercise, secret)), set()
-    with neutral():
+    with pytorch_defaults():
         for row, position, request in _requests(exercise, seed, version):
             request = rounded(request, 2 * _FEW, _one_decimal, may_change=_keeps_its_order)
             shown = described(request)
-            key = content(request)
+            key = content_key(request)
             if (
                 key in seen
                 or _LONG_NUMBER.search(shown.text)
@@ -75,8 +75,8 @@ def _hidden(exercise: Exercise, secret: int) -> frozenset[Hashable]:
         for n, probe in enumerate(section.probes)
         for one in probe.requests
     ]
-    visible = {content(request) for request, is_visible in calls if is_visible}
-    return frozenset(content(request) for request, _ in calls) - visible
+    visible = {content_key(request) for request, is_visible in calls if is_visible}
+    return frozenset(content_key(request) for request, _ in calls) - visible
 
 
 def _requests(exercise: Exercise, seed: object, version: int) -> Iterator[tuple[str, int, Request]]:
@@ -110,11 +110,13 @@ def _different(tensor: Tensor) -> int:
 
 def _is_fair(request: Request) -> bool:
     """Return whether everything that may matter is in the text: what it leaves out is ordinary numbers."""
-    if request.props or any(tensor.numel() == 0 and tensor.ndim > 1 for tensor in tensors_in(dict(request.arguments))):
+    if request.props or any(
+        tensor.numel() == 0 and tensor.ndim > 1 for tensor in list_tensors(dict(request.arguments))
+    ):
         return False
     values = [*request.arguments.values(), *(request.init or {}).values()]
-    parts = [tensor for value in values if not is_complete(value) for tensor in tensors_in(value)]
-    if any(not is_complete(value) and not tensors_in(value) for value in values):
+    parts = [tensor for value in values if not is_complete(value) for tensor in list_tensors(value)]
+    if any(not is_complete(value) and not list_tensors(value) for value in values):
         return False
     return all(map(_is_ordinary, [*parts, *(request.state or {}).values()]))
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from autograder.checking.judges import same_answer
-from autograder.checking.request import Observation, Request, content
+from autograder.checking.judges import is_same_answer
+from autograder.checking.request import Observation, Request, content_key
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.quizzes.questions.code import Code
@@ -60,7 +60,7 @@ def visible_calls(sheet: Sheet) -> list[Call]:
         for index, (probe, answers) in enumerate(zip(section.probes, section.expected, strict=True)):
             for position, (request, answer) in enumerate(zip(probe.requests, answers, strict=True)):
                 if request.action == "call":
-                    found.setdefault(content(request), Call(request, answer, (number, index), position))
+                    found.setdefault(content_key(request), Call(request, answer, (number, index), position))
     return list(found.values())
 
 
@@ -73,7 +73,7 @@ def refuted_beside(sheet: Sheet, calls: Sequence[Call], mistake: str) -> list[st
 
 
 def _all_same(sheet: Sheet, calls: Sequence[Call], answers: Sequence[Observation], mistake: int) -> bool:
-    return all(same_answer(x, call.answer_of(sheet, mistake)) for x, call in zip(answers, calls, strict=False))
+    return all(is_same_answer(x, call.answer_of(sheet, mistake)) for x, call in zip(answers, calls, strict=False))
 
 
 class Trials:
@@ -123,7 +123,7 @@ class Trials:
     def _compared(self, edit: Edit, answers: Sequence[Observation]) -> Change:
         count = len(self._calls)
         pairs = list(zip(self._own, answers, strict=True))
-        differs = [n for n, pair in enumerate(pairs) if not same_answer(*pair)]
+        differs = [n for n, pair in enumerate(pairs) if not is_same_answer(*pair)]
         calls = tuple(n for n in differs if n < count)
         # Whole numbers alone are equal by chance.
         numbers = [value for answer in answers[:count] for value in answer.outputs.values()]

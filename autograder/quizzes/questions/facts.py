@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from autograder.checking.request import tensors_in
+from autograder.checking.request import list_tensors
 from autograder.checking.sheet import Sheet
 from autograder.quizzes.questions.changes import Call, Change, Trials, refuted_beside, visible_calls
 from autograder.quizzes.questions.code import Code, docstring_lines
@@ -97,7 +97,7 @@ def asked_of(sheet: Sheet) -> tuple[list[Call], list[Input]]:
 
 
 def _size(call: Call) -> int:
-    return sum(tensor.numel() for tensor in tensors_in([*call.expected.outputs.values()]))
+    return sum(tensor.numel() for tensor in list_tensors([*call.expected.outputs.values()]))
 
 
 def gather(code: Code, sheet: Sheet) -> Facts:

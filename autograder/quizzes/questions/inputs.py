@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from autograder.checking.difference import dtype_text
-from autograder.checking.request import Observation, Request, Value, content, map_value, tensors_in
+from autograder.checking.request import Observation, Request, Value, content_key, list_tensors, map_value
 from autograder.checking.sheet import Sheet
 from autograder.checking.value_text import MOST_NUMBERS, format_value, number_text
 
@@ -55,7 +55,7 @@ def visible_inputs(sheet: Sheet) -> list[Input]:
                 if request.action == "call" and not (answer.error or request.training or request.method == READS):
                     item = described(rounded(request))
                     if len(item.text) <= _LONGEST:
-                        found.setdefault(content(item.request), item)
+                        found.setdefault(content_key(item.request), item)
     ordered = sorted(found.values(), key=lambda item: -_different_sizes(item.request))
     small = [item for item in ordered if item.complete]
     chosen = {id(item): item for item in (*ordered[: TRACED - 1], *small[:1], *ordered[:TRACED])}
@@ -66,7 +66,7 @@ def visible_inputs(sheet: Sheet) -> list[Input]:
 def _different_sizes(request: Request) -> float:
     """Return how many different sizes above 1 the arguments have, and less where an axis has the size of another."""
     arguments = {**(request.init or {}), **request.arguments}
-    tensors = tensors_in(arguments)
+    tensors = list_tensors(arguments)
     within = [size for tensor in tensors for size in tensor.shape]
     within += [value for value in arguments.values() if type(value) is int]
     repeated = sum(len(tensor.shape) - len(set(tensor.shape)) for tensor in tensors)
@@ -94,7 +94,7 @@ def rounded(
         change: rounds a tensor.
         may_change: whether a tensor may be rounded; if one may not, none is.
     """
-    floats = [tensor for tensor in tensors_in(dict(request.arguments)) if tensor.is_floating_point()]
+    floats = [tensor for tensor in list_tensors(dict(request.arguments)) if tensor.is_floating_point()]
     if sum(tensor.numel() for tensor in floats) > most or request.state or request.props:
         return request
     return request.map_tensors(change) if floats and all(map(may_change, floats)) else request
@@ -154,7 +154,7 @@ def is_complete(value: Value) -> bool:
     """Return whether the text of a value gives every number exactly."""
     if isinstance(value, (str, tuple, list, Mapping)) and not _is_small(value):
         return False
-    tensors = tensors_in(value)
+    tensors = list_tensors(value)
     return all(tensor.numel() <= MOST_NUMBERS and _is_short(tensor) for tensor in tensors)
 
 

@@ -11,7 +11,7 @@ from time import perf_counter
 from types import FrameType
 from typing import Any, Self
 
-from autograder.checking.judges import same_answer
+from autograder.checking.judges import is_same_answer
 from autograder.checking.request import Observation, Request
 from autograder.checking.subject import LocalSubject
 from autograder.quizzes.questions.code import Code
@@ -32,7 +32,7 @@ def watched_run(code: Code, request: Request) -> Observation | None:
     if tracer.failed or traced.error:
         return None
     plain = LocalSubject(code.compiled()).observe(request)
-    return plain if plain.mutated == traced.mutated and same_answer(plain, traced) else None
+    return plain if plain.mutated == traced.mutated and is_same_answer(plain, traced) else None
 
 
 class Tracer:

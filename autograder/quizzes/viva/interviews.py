@@ -34,7 +34,7 @@ from autograder.intake.roster import read_roster
 from autograder.limited_process import FailedCallError, LimitedProcess
 from autograder.quizzes.questions.question import Question
 from autograder.quizzes.questions.quiz import ENOUGH
-from autograder.quizzes.viva.told_facts import Part, chosen_definitions, parts_of
+from autograder.quizzes.viva.told_facts import DefinitionQuestions, chosen_definitions, parts_of
 
 # Characters that facts may have.
 _KEPT_OUTPUT = 2_000_000
@@ -53,7 +53,7 @@ class Interview:
 
     student: str
     name: str  # the student's name, or the id
-    parts: tuple[Part, ...] = ()  # the questions by definition
+    parts: tuple[DefinitionQuestions, ...] = ()  # the questions by definition
     problem: str = ""  # why there are too few questions, or empty
     made_from: str = ""  # a hash of everything that the questions depend on
     requested: int = USUAL  # the number of questions that the lecturer has chosen
@@ -171,7 +171,7 @@ class _Task:
     made_from: str
     problem: str  # why there are no definitions to ask about
 
-    def interview(self, problem: str = "", parts: Sequence[Part] = ()) -> Interview:
+    def interview(self, problem: str = "", parts: Sequence[DefinitionQuestions] = ()) -> Interview:
         return Interview(self.student, self.name, tuple(parts), escape_unprintable(problem), self.made_from, self.count)
 
 
@@ -245,7 +245,7 @@ def _made(task: _Task, execution: Execution, package: str, process: LimitedProce
         )
     except FailedCallError as error:
         return task.interview(f"no questions could be made of the code, because {error}")
-    parts = msgspec.convert(made, list[Part])
+    parts = msgspec.convert(made, list[DefinitionQuestions])
     asked = sum(len(part.questions) for part in parts)
     return task.interview("" if asked == task.count else f"the code gives {asked} of {task.count} questions", parts)
 

@@ -9,7 +9,7 @@ from autograder.atomic_files import write_all_or_none
 from autograder.grading.feedback.page_html import printable_environment
 from autograder.quizzes.questions.question import LETTERS, numbered_code
 from autograder.quizzes.viva.interviews import Interview
-from autograder.quizzes.viva.told_facts import Part
+from autograder.quizzes.viva.told_facts import DefinitionQuestions
 
 
 def write_pages(interviews: Sequence[Interview], folder: Path, *, title: str) -> tuple[Path, Path]:
@@ -32,5 +32,5 @@ def page(name: str, interviews: Sequence[Interview], title: str) -> str:
     return html
 
 
-def _code(part: Part) -> str:
+def _code(part: DefinitionQuestions) -> str:
     return numbered_code(part.source, part.hidden_lines)

@@ -51,7 +51,7 @@ _FEW_NODES = 60
 
 
 @dataclass(frozen=True)
-class Part:
+class DefinitionQuestions:
     """The questions about one definition."""
 
     exercise: str
@@ -96,14 +96,14 @@ def parts_of(
         seed: selects the questions.
         count: the number of questions that are wanted.
     """
-    parts: list[Part] = []
+    parts: list[DefinitionQuestions] = []
     lines = (line.removeprefix(mark) for line in output.split("\n") if line.startswith(mark))
     for line, (exercise, source) in zip(lines, sources.items(), strict=False):
         lacking = count - sum(len(part.questions) for part in parts)
         with suppress(Exception):  # student code can print facts of any form
             facts = checked_facts(json.loads(line), exercise, source, _sheet(package, exercise))
             chosen = questions(facts, seed, lacking) if lacking > 0 else []
-            parts += [Part(exercise, source, facts.hidden_lines, tuple(chosen))] if chosen else []
+            parts += [DefinitionQuestions(exercise, source, facts.hidden_lines, tuple(chosen))] if chosen else []
     return [asdict(part) for part in parts]
 
 

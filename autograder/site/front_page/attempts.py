@@ -17,7 +17,7 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 
-from autograder.checking.verdict import Diagnosis, Finding, Verdict, paid_text
+from autograder.checking.verdict import Diagnosis, Finding, Verdict, describe_reduced_points
 from autograder.errors import CourseError
 
 _TITLE = re.compile(r"^=== (.+)\n", re.MULTILINE)
@@ -96,7 +96,7 @@ def attempts_html(pairs: list[tuple[Attempt, Verdict]], caption: str, link: Call
 def _attempt_html(attempt: Attempt, verdict: Verdict, link: Callable[[str], str]) -> str:
     rows = "".join(_row_html(finding) for finding in verdict.findings)
     reduced = [finding for finding in verdict.findings if finding.is_reduced]
-    paid = f'<p class="tfc-attempt-paid"><small>{paid_text(reduced)}</small></p>' if reduced else ""
+    paid = f'<p class="tfc-attempt-paid"><small>{describe_reduced_points(reduced)}</small></p>' if reduced else ""
     diagnoses = "".join(_diagnosis_html(diagnosis, verdict, link) for diagnosis in verdict.diagnoses)
     return (
         f'<section class="tfc-attempt" aria-label="{escape(attempt.title)}"><p class="tfc-attempt-title">{escape(attempt.title)}</p>'

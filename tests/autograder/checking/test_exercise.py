@@ -8,7 +8,7 @@ from autograder.checking import rows
 from autograder.checking.decision import decide
 from autograder.checking.draw import Case
 from autograder.checking.exercise import HIDDEN_ROUNDS, Exercise, Misconception
-from autograder.checking.request import content
+from autograder.checking.request import content_key
 from autograder.checking.subject import LocalSubject
 
 
@@ -73,7 +73,7 @@ def test_a_question_of_several_aspects_has_one_answer_and_the_visible_ones_are_t
     answers = [answer for section in hidden.sections for given in section.expected for answer in given]
     by_question = {}
     for request, answer in zip(requests, answers, strict=True):
-        by_question.setdefault(content(request), set()).add(id(answer))
+        by_question.setdefault(content_key(request), set()).add(id(answer))
     assert len(by_question) < len(requests)
     assert all(len(found) == 1 for found in by_question.values())
     for some, more in zip(visible.sections, hidden.sections, strict=True):

@@ -26,7 +26,7 @@ import tfcourse
 from autograder.atomic_files import write_atomically
 from autograder.checking.decision import CollectedAnswers, decide, judge_answers
 from autograder.checking.recorded import read_sheet
-from autograder.checking.request import content
+from autograder.checking.request import content_key
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercise, exercises
@@ -306,7 +306,7 @@ def has_one_question(name):
 
 def asked_by(sections):
     """What each question of some sections asks, as something to compare."""
-    return [tuple(map(content, probe.requests)) for section in sections for probe in section.probes]
+    return [tuple(map(content_key, probe.requests)) for section in sections for probe in section.probes]
 
 
 @believed
@@ -348,7 +348,7 @@ def test_what_is_asked_about_the_device_is_asked_for_numbers_too(name):
                 if not place.side
                 for probe in place.probes
                 for other in probe.requests
-                if other.action == "call" and content(other) == content(replace(request, action="call"))
+                if other.action == "call" and content_key(other) == content_key(replace(request, action="call"))
             ]
             assert elsewhere, f"{section.aspect}: give device() a maker that a row of numbers uses too"
 

@@ -17,7 +17,7 @@ import torch
 
 from autograder.checks import exercises
 from autograder.engine.settings import GradingSettings
-from autograder.engine.transport.fork_server import ForkedByServer, kill_group
+from autograder.engine.transport.fork_server import ForkServerChild, kill_group
 from autograder.engine.workers import engine, worker
 from autograder.engine.workers.executor import WorkerExecutor, WorkerPool
 
@@ -146,7 +146,7 @@ def test_a_chapter_has_its_questions_before_workers_are_forked() -> None:
 
 def test_ending_a_process_that_has_ended_kills_no_other() -> None:
     process = subprocess.Popen(["true"], start_new_session=True)
-    forked = ForkedByServer(process.pid, os.pidfd_open(process.pid))
+    forked = ForkServerChild(process.pid, os.pidfd_open(process.pid))
     process.wait()
     assert forked.poll() == 0
     # Its number belongs to nobody now; a signal to its group would raise.

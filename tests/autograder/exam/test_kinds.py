@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from autograder.checking.judges import same_answer
-from autograder.checking.request import Request, content
+from autograder.checking.judges import is_same_answer
+from autograder.checking.request import Request, content_key
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
 from autograder.quizzes.exam.evidence import NOT_CONFIRMED, Evidence, confirm, gather
@@ -81,7 +81,7 @@ def test_one_input_alone_differs_from_the_others(family: Make, evidence: Callabl
 
 def _agree(known: Evidence, candidate: Callable[..., object], request: Request) -> bool:
     right, wrong = (LocalSubject(one).observe(request) for one in (known.exercise.reference, candidate))
-    return same_answer(right, wrong)
+    return is_same_answer(right, wrong)
 
 
 def changed(code: ShownCode, change: Callable[[str], str]) -> ShownCode:
@@ -103,18 +103,18 @@ def test_no_input_of_an_exam_is_a_hidden_test() -> None:
     for name in ("layer_norm", "top_k", "padding_mask"):
         sheet = exercise(name).sheet(hidden=True)
         hidden = {
-            content(request)
+            content_key(request)
             for section in sheet.sections
             for probe in section.probes[section.visible :]
             for request in probe.requests
         }
         plain = {
-            content(request)
+            content_key(request)
             for section in sheet.sections
             for probe in section.probes[: section.visible]
             for request in probe.requests
         }
-        shown = {content(one.request) for version in range(4) for one in exam_inputs(exercise(name), "x", version)}
+        shown = {content_key(one.request) for version in range(4) for one in exam_inputs(exercise(name), "x", version)}
         assert shown
         assert not shown & (hidden - plain)
 

@@ -85,7 +85,7 @@ class VivaHandler(LocalHandler):
 
     def show_page(self, template: str, **values: Any) -> None:
         """Render a template with what both pages use."""
-        shared = {"problem": self.application.problem, "address_of": address_of, "in_code": sentence_html}
+        shared = {"problem": self.application.problem, "address_of": page_address, "in_code": sentence_html}
         self.show(template, **shared, **values)
 
 
@@ -137,14 +137,14 @@ class StudentHandler(VivaHandler):
 
     def _done(self, interview: Interview, conversation: Conversation, action: str, value: str) -> str:
         """Do what a button says and return the address to go to."""
-        here = address_of(interview.student)
+        here = page_address(interview.student)
         if action == "answer":
             number, _, option = value.partition(".")
             return f"{here}#question-{self._answer(interview, conversation, _index(number), _index(option)) + 1}"
         if action == "back":
             return f"{here}#question-{self._answer(interview, conversation, _index(value), None) + 1}"
         if action == "go":
-            return address_of(self._interview(value).student)
+            return page_address(self._interview(value).student)
         if action != "save":
             raise HTTPError(400, reason="Unknown button")
         return f"{here}#note"
@@ -182,7 +182,7 @@ class StudentHandler(VivaHandler):
         )
 
 
-def address_of(student: str) -> str:
+def page_address(student: str) -> str:
     """Return the address of a student's page."""
     return f"/student/{quote(student, safe='')}"
 
