@@ -24,8 +24,8 @@ Action = Literal["call", "gradients", "meta", "operations", "functions", "attrib
 class Request:
     """One request to a subject."""
 
-    # ``"call"``: run it. ``"gradients"``: run it, then send :func:`make_cotangent` back through it. ``"meta"``: run it on PyTorch's meta device,
-    # where every tensor has a shape and no data. ``"operations"``: run it and count the ATen operations and the lines that it executes.
+    # ``"call"``: run it. ``"gradients"``: run it, then send :func:`make_cotangent` back through it. ``"meta"``: run it on PyTorch's meta
+    # device, where every tensor has a shape and no data. ``"operations"``: run it and count the ATen operations and the executed lines.
     # ``"functions"``: run it, and look only at which forbidden functions it calls. ``"attributes"``: for a class, make an instance and look
     # at its attributes.
     action: Action
@@ -35,8 +35,8 @@ class Request:
     # names of the arguments whose gradients are wanted (for ``"gradients"``), or of the attributes (for ``"attributes"``)
     wrt: tuple[str, ...] = ()
     method: str | None = None  # for a class, the method to call; by default the instance itself
-    # arguments that are no plain data, by name, as ``autograder.checking.props.build_fixtures`` takes them. After a ``"call"`` the weights of the
-    # models among them are outputs too.
+    # arguments that are no plain data, by name, as ``autograder.checking.props.build_fixtures`` takes them. After a ``"call"`` the
+    # weights of the models among them are outputs too.
     props: Mapping[str, Mapping[str, Value]] | None = None
     # for a class, call it in training mode. What it answers must not depend on random numbers: drop everything, or nothing.
     training: bool = False

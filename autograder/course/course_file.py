@@ -20,7 +20,7 @@ from msgspec import Meta, Struct, structs
 
 from autograder.course.chapter_names import resolve_chapter
 from autograder.course.course_rules import ExerciseRule, TotalRule, VivaPlan, viva_assignment
-from autograder.course.known_names import expand_dates, known_assignments, students_of
+from autograder.course.known_names import expand_dates, known_assignments, read_student_entries
 from autograder.course.times import whole_days_late
 from autograder.errors import CourseError
 
@@ -183,7 +183,7 @@ def _expand_dates(root: Path, plan: CourseFile) -> CourseFile:
     """Return a plan in which the dates of sections and groups are expanded to their members."""
     if not (plan.extensions or plan.deadlines):
         return plan
-    students = students_of(root)
+    students = read_student_entries(root)
     return structs.replace(
         plan,
         extensions=expand_dates(plan.extensions, students),
@@ -289,7 +289,7 @@ def _resolve_name(path: Path, text: str, key: str, typed: str, assignments: froz
 
 def _refuse_strangers(path: Path, text: str, plan: CourseFile) -> None:
     """Refuse an extension or deadline for a name that is not in the course, if there is a class list."""
-    students = students_of(path.parent)
+    students = read_student_entries(path.parent)
     if not any(entry.get("enrolled") for entry in students.values()):
         return
     names = {*students, *(folder.name for folder in (path.parent / "submitted").glob("*/"))}

@@ -94,7 +94,7 @@ class ExerciseRule(Struct, frozen=True, forbid_unknown_fields=True):
         return ", ".join(filter(None, (worth, phrases[self.count])))
 
 
-def exercise_of(cell: str) -> str:
+def graded_exercise(cell: str) -> str:
     """Return the exercise or question of a graded cell, by the cell's name."""
     return cell.removeprefix("test_")
 
@@ -114,17 +114,17 @@ def viva_assignment(chapter: str) -> str:
     return f"{chapter}{_ENDING}"
 
 
-def without_vivas(assignments: Collection[str]) -> list[str]:
+def drop_vivas(assignments: Collection[str]) -> list[str]:
     """Return the assignments without the conversations, ordered by name.
 
     Args:
         assignments: the names of all assignments in the gradebook.
     """
-    vivas = set(vivas_of(assignments, assignments))
+    vivas = set(existing_vivas(assignments, assignments))
     return sorted(name for name in assignments if name not in vivas)
 
 
-def vivas_of(chapters: Iterable[str], assignments: Collection[str]) -> dict[str, str]:
+def existing_vivas(chapters: Iterable[str], assignments: Collection[str]) -> dict[str, str]:
     """Return the existing assignments for conversations, each with its chapter.
 
     Args:

@@ -53,7 +53,7 @@ def _project_chapters(root: Path) -> frozenset[str]:
         ) from error
 
 
-def students_of(root: Path) -> dict[str, Mapping[str, str]]:
+def read_student_entries(root: Path) -> dict[str, Mapping[str, str]]:
     """Return the entries of ``students.json`` by id; empty without students.
 
     A damaged file counts as none here: the commands that need it say what is wrong.

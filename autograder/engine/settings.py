@@ -74,7 +74,7 @@ class GradingSettings:
         return {name: value for name, value in asdict(self).items() if name not in others}
 
 
-def limits_of(config: Config) -> GradingSettings:
+def read_limits(config: Config) -> GradingSettings:
     """Return the settings in ``c.GradingLimits`` of a configuration, such as ``c.GradingLimits.memory_mb = 2048``.
 
     The others have their defaults; without a seed, the course's secret one counts.

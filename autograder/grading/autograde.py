@@ -17,7 +17,7 @@ from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError, list_first
 from autograder.grading.course_settings import (
     configured_settings,
-    provenance,
+    local_provenance,
     require_student_package,
     settings_for_release,
 )
@@ -103,7 +103,7 @@ def autograde(
         read_course_file(course.root)  # A mistake in it is reported before anything runs.
         limits = settings_for_release(course, chapter, limits)
         # PyTorch is asked about the processor while the first submissions run.
-        made_with = aside.submit(provenance, limits, workers).result
+        made_with = aside.submit(local_provenance, limits, workers).result
         recorder = Recorder(course, manifest, limits, books, journal, submission_states(course, chapter), force)
         run = Run(Judge(course, manifest, limits, made_with), recorder)
         journal.write("run begins", submissions=len(names), jobs=jobs, device=limits.device, force=force)

@@ -72,10 +72,10 @@ class EngineExecute(Execute):  # type: ignore[misc]
         return nb, resources
 
     def _settings(self, chapter: str) -> GradingSettings:
-        from autograder.grading.course_settings import settings_from_config, student_package, with_seed
+        from autograder.grading.course_settings import add_seed, settings_from_config, student_package
 
         course = Course(Path(self._coursedir().root).resolve())
-        settings = with_seed(course, settings_from_config(self.config))
+        settings = add_seed(course, settings_from_config(self.config))
         device = resolve_device(os.environ.get("TFCOURSE_DEVICE") or "auto")
         return with_available_isolation(
             replace(settings, package=student_package(course, chapter), device=device, jobs=1)

@@ -23,12 +23,12 @@ Key = TypeVar("Key")
 CANVAS, _INSTITUTION = "canvas", "institution"
 
 
-def on_moodle(chapter: str) -> str:
+def moodle_scope(chapter: str) -> str:
     """Return the scope of participant numbers in a chapter's Moodle assignment."""
     return f"moodle {chapter}"
 
 
-def platform_for(chapter: str) -> str:
+def platform_scope(chapter: str) -> str:
     """Return the scope (namespace) of the ids on the platform where a chapter is handed in."""
     return f"platform {chapter}"
 
@@ -57,13 +57,14 @@ class Identity:
         return not (self.names and other.names) or bool(self.names & other.names)
 
 
-def identity_of(student: Student) -> Identity:
+def build_identity(student: Student) -> Identity:
     """Return the identity of a roster entry or a class-list line."""
     numbers = {CANVAS: student.user, _INSTITUTION: student.number, "id": student.id if student.enrolled else ""}
     numbers |= {
-        on_moodle(chapter): student.number_on_moodle(chapter) for chapter in {*student.participants, *student.uploads}
+        moodle_scope(chapter): student.number_on_moodle(chapter)
+        for chapter in {*student.participants, *student.uploads}
     }
-    numbers |= {platform_for(chapter): student.platform_of(chapter) for chapter in student.uploads}
+    numbers |= {platform_scope(chapter): student.platform_of(chapter) for chapter in student.uploads}
     # Anybody may call themselves like another's login: an id that is made of a display name identifies nobody.
     only_name = student.platform and not (student.enrolled or student.login or student.number or student.email)
     id_ = "" if only_name and student.id == safe_id(student.name) else student.id
@@ -82,7 +83,7 @@ def _possible_names(student: Student) -> Iterator[str]:
         yield from (f"{group}-{name}" for group in group_names(student))
 
 
-def match(
+def match_identities(
     asking: Mapping[Key, Identity], people: Mapping[str, Identity], certain: Mapping[Key, str] | None = None
 ) -> tuple[dict[Key, str], dict[Key, list[str]]]:
     """Match each identity to a person; also return the candidates of undecided identities.

@@ -108,7 +108,7 @@ def build_site(
     _check_jupyter_book()
     offered = {chapter: [path.resolve() for path in paths] for chapter, paths in (downloads or {}).items()}
     if complete_downloads is None:
-        _check_downloads(offered, chapters or chapters_of(root))
+        _check_downloads(offered, chapters or list_site_chapters(root))
     output = site_folder(root, output)
     cache = (cache or root / _CACHE).resolve()
     with _convert_write_errors(output, cache):
@@ -119,7 +119,7 @@ def build_site(
             report = _run(root, cache, offered, chapters, shown, decks, progress or (lambda line: None))
             if complete_downloads is not None:
                 complete_downloads()
-                _check_downloads(offered, chapters or chapters_of(root))
+                _check_downloads(offered, chapters or list_site_chapters(root))
             copy_downloads(offered, cache / "_build" / "html")
             shutil.rmtree(cache / "_build" / "html" / SLIDES, ignore_errors=True)
             if slides is not None:
@@ -134,7 +134,7 @@ def site_folder(root: Path, output: Path | None = None) -> Path:
     return (output or root / _OUTPUT).resolve()
 
 
-def chapters_of(root: Path) -> list[str]:
+def list_site_chapters(root: Path) -> list[str]:
     """Return the names of chapters with a lesson or exercises, in lecture order."""
     folders = (path.parent for name in ("lesson.md", "exercises.md") for path in (root / "chapters").glob(f"*/{name}"))
     return sorted({folder.name for folder in folders})

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from autograder.commands.main import main
 from autograder.course.authoring.chapter import find_chapter
 from autograder.course.authoring.myst import write_notebook
-from autograder.course.authoring.selection import select
+from autograder.course.authoring.selection import select_exercises
 from autograder.course.authoring.solution_notebook import source_notebook
 from autograder.course.folder import Course
 from autograder.course.release.nbgrader_release import generate_assignment
@@ -69,7 +69,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write_source(root: Path, name: str, selection: tuple[str, ...]) -> None:
     """Write the source notebook of some exercises of a chapter."""
-    chapter = select(find_chapter(PROJECT, name), lambda exercise: exercise in selection)
+    chapter = select_exercises(find_chapter(PROJECT, name), lambda exercise: exercise in selection)
     source = root / "source" / name / f"{name}.ipynb"
     source.parent.mkdir(parents=True)
     source.write_bytes(write_notebook(source_notebook(chapter)))

@@ -11,7 +11,7 @@ import nbclient
 import nbformat
 import pytest
 
-from autograder.course.authoring.chapter import Chapter, chapters, grade_id, is_stub
+from autograder.course.authoring.chapter import Chapter, grade_id, is_stub, load_chapters
 from autograder.course.authoring.exercise_source import standalone_source
 from autograder.course.release import student_build
 from autograder.course.release.lesson_notebook import lesson_name
@@ -19,7 +19,7 @@ from autograder.course.release.lesson_notebook import lesson_name
 from ..chapters.lesson import KernelOverFiles
 
 ROOT = Path(__file__).parents[2]
-NAMES = [chapter.name for chapter in chapters(ROOT)]
+NAMES = [chapter.name for chapter in load_chapters(ROOT)]
 WAITS = "This cell waits for your "
 # A training ends after two steps as if it had called an exercise of this name.
 TRAINING = "training"

@@ -29,7 +29,7 @@ from autograder.course.authoring.rubrics import read_rubrics
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError, list_first
-from autograder.grading.course_settings import configured_settings, with_seed
+from autograder.grading.course_settings import add_seed, configured_settings
 from autograder.intake.roster import Student, merge_collected, read_roster, safe_id, write_roster
 from autograder.parallel import parallel_map
 
@@ -147,7 +147,7 @@ def sample_class(
     class_list.sort(key=lambda student: student.id)
     if predict:
         # With the course's hidden questions: a mistake may fail on some and not on others.
-        class_list = _add_scores(class_list, with_seed(course, configured_settings(course)).seed or 0)
+        class_list = _add_scores(class_list, add_seed(course, configured_settings(course)).seed or 0)
     _set_due_dates(course, chapters)
     write_roster(
         course, merge_collected(read_roster(course), [Student(student.id, student.name) for student in class_list])

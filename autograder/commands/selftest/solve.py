@@ -20,7 +20,7 @@ from autograder.engine.interface import Executor, Submission
 from autograder.engine.settings import GradingSettings, is_cuda_available, resolve_device
 from autograder.engine.workers.plain import PlainExecutor
 from autograder.errors import CourseError
-from autograder.intake.notebook.problem import problems_of
+from autograder.intake.notebook.problem import read_problems
 
 # A generous limit: this tests correctness, not speed.
 CELL_SECONDS = 300
@@ -150,7 +150,7 @@ def _run_notebook(
             do="tfcourse doctor lists what is missing here.",
         )
     done = nbformat.reads(execution.notebook, as_version=4)
-    problems = {problem.where: problem.what for problem in problems_of(done)}
+    problems = {problem.where: problem.what for problem in read_problems(done)}
     verdicts = {}
     for cell in filter(is_test, done.cells):
         name = grade_id(cell).removeprefix("test_")

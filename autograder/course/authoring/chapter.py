@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.checking.exercise import Exercise
-from autograder.course.authoring.myst import notebook_of, read_text
+from autograder.course.authoring.myst import parse_notebook, read_text
 from autograder.course.authoring.rubrics import Rubric, read_rubrics
 from autograder.course.chapter_names import resolve_chapter
 from autograder.errors import CourseError
@@ -122,7 +122,7 @@ class Chapter:
         Raises:
             CourseError: if the file is missing or is no MyST notebook.
         """
-        return notebook_of(self.text, self.path)
+        return parse_notebook(self.text, self.path)
 
     def rubrics(self) -> dict[str, Rubric]:
         """Return the rubrics by question."""
@@ -143,7 +143,7 @@ class Chapter:
         return [*_exercise_faults(self), *_question_faults(self)]
 
 
-def chapters(root: Path, registry: Mapping[str, Exercise] | None = None) -> list[Chapter]:
+def load_chapters(root: Path, registry: Mapping[str, Exercise] | None = None) -> list[Chapter]:
     """Return the chapters that have exercises, in lecture order.
 
     Args:
@@ -159,7 +159,7 @@ def find_chapter(root: Path, name: str, registry: Mapping[str, Exercise] | None 
     Raises:
         CourseError: if no chapter matches, or more than one.
     """
-    every = chapters(root, registry)
+    every = load_chapters(root, registry)
     by_name = {chapter.name: chapter for chapter in every}
     do = f"Known chapters: {', '.join(by_name) or 'none'}."
     return by_name[resolve_chapter(name, by_name, " with exercises", do=do, where=root / "chapters")]

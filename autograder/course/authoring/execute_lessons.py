@@ -21,7 +21,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from autograder.course.authoring.lesson_cache import lock_execution_caches, open_execution_cache
-from autograder.course.authoring.printed_values import append_values_cell, count_values, fill_in, printed_values
+from autograder.course.authoring.printed_values import append_values_cell, count_values, fill_in_values, printed_values
 from autograder.parallel import available_cores
 
 _LOGGER = logging.getLogger(__name__)
@@ -110,4 +110,4 @@ def print_values(app: Sphinx, docname: str, source: list[str]) -> None:
         _, executed = open_execution_cache(Path(settings.execution_cache_path)).merge_match_into_notebook(
             reader.read(source[0])
         )
-        source[0] = fill_in(source[0], printed_values(executed))
+        source[0] = fill_in_values(source[0], printed_values(executed))

@@ -57,7 +57,7 @@ def printed_by_expression(text: str, executed: Any) -> dict[tuple[str, str], str
     return dict(zip(_parse_fields(text), printed_values(executed), strict=True)) if count_values(text) else {}
 
 
-def fill_in(text: str, values: Sequence[str]) -> str:
+def fill_in_values(text: str, values: Sequence[str]) -> str:
     """Replace the first expressions of a Markdown text by values, in order."""
     remaining = iter(values)
     return _replace(text, lambda written: next(remaining))

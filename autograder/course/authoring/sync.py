@@ -14,8 +14,8 @@ import nbformat
 import tfcourse
 from autograder.atomic_files import write_all_or_none
 from autograder.checking.exercise import Exercise
-from autograder.course.authoring.chapter import Chapter, Drift, chapters, grade_id, raise_if_drifted
-from autograder.course.authoring.myst import notebook_of, read_text
+from autograder.course.authoring.chapter import Chapter, Drift, grade_id, load_chapters, raise_if_drifted
+from autograder.course.authoring.myst import parse_notebook, read_text
 from autograder.course.authoring.numbering import renumber_headings, update_counts, update_hours
 from autograder.course.authoring.solution_notebook import expected_cell, solution_bytes, solution_notebook, synced_text
 from autograder.errors import CourseError
@@ -49,7 +49,7 @@ def sync(
             needs mending by hand. Then nothing has been written.
     """
     require_project_package(root)
-    every = chapters(root, registry)
+    every = load_chapters(root, registry)
     selected = [chapter for chapter in every if only is None or chapter.name in only]
     drifts = [drift for chapter in selected for drift in _chapter_drifts(chapter)]
     if only is None:
@@ -114,7 +114,7 @@ def _chapter_drifts(chapter: Chapter) -> list[Drift]:
     try:
         faults += [drift for cell in chapter.notebook().cells for drift in _cell_drifts(chapter, cell)]
         text = synced_text(chapter)
-        faults += _undefined_name_drifts(chapter, notebook_of(text, chapter.path), "stub")
+        faults += _undefined_name_drifts(chapter, parse_notebook(text, chapter.path), "stub")
         faults += _undefined_name_drifts(chapter, solution_notebook(chapter), "solution")
         faults += _solution_drifts(chapter)
         if renumber_headings(chapter.text) != chapter.text:

@@ -17,14 +17,14 @@ from autograder.intake.notebook.test_cells import is_test
 from autograder.static_analysis.cell_names import checked_names
 
 
-def exercises_of(chapter: str) -> list[str]:
+def list_chapter_exercises(chapter: str) -> list[str]:
     """Return the names of a chapter's exercises; this imports all checks."""
     from autograder.checks import exercises
 
     return [name for name, exercise in exercises().items() if exercise.chapter == chapter]
 
 
-def forbidden_in(chapter: str) -> set[frozenset[str]]:
+def list_forbidden_functions(chapter: str) -> set[frozenset[str]]:
     """Return the sets of functions that a chapter's exercises forbid; each set has its own process."""
     from autograder.checks import exercises
 
@@ -47,7 +47,7 @@ class AnswerCache:
 
     def fill_chapter(self, chapter: str) -> bool:
         """Load the test cases of a chapter's exercises; return whether any were missing."""
-        missing = self.filter_missing(exercises_of(chapter))
+        missing = self.filter_missing(list_chapter_exercises(chapter))
         self.fill(missing)
         return bool(missing)
 

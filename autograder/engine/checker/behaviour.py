@@ -37,7 +37,7 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 
 
 @dataclass(frozen=True)
-class Questions:
+class VisibleCases:
     """The visible test cases of an exercise."""
 
     digest: str  # a hash that identifies them
@@ -46,7 +46,7 @@ class Questions:
     units: tuple[Mapping[str, float], ...]  # the scale of the reference's numbers, by test and name of the output
 
 
-def signature_of(
+def compute_signature(
     outputs: list[Any], answers: Mapping[bytes, Observation], device: str
 ) -> tuple[str, dict[str, Any]] | None:
     """Return the exercise of a test cell and its answer's signature; None if the answer is right or indescribable.
@@ -60,10 +60,10 @@ def signature_of(
         exercise = _wrong_exercise(outputs)
         if exercise is None:
             return None
-        questions = questions_about(exercise, device)
+        questions = collect_visible_cases(exercise, device)
         if not answers.keys() >= set(questions.packed):
             return None
-        return exercise, describe(questions, [answers[packed] for packed in questions.packed])
+        return exercise, describe_answers(questions, [answers[packed] for packed in questions.packed])
     except Exception:  # a signature is a convenience: nothing about it may cost a student the grade
         return None
 
@@ -77,7 +77,7 @@ def _wrong_exercise(outputs: list[Any]) -> str | None:
 
 
 @lru_cache(maxsize=256)
-def questions_about(exercise: str, device: str) -> Questions:
+def collect_visible_cases(exercise: str, device: str) -> VisibleCases:
     """Return the visible test cases of an exercise, which are the same for every seed."""
     from autograder.checks import exercises
 
@@ -88,16 +88,17 @@ def questions_about(exercise: str, device: str) -> Questions:
             for request, observation in zip(probe.requests, observations, strict=True):
                 expected.setdefault(pack_request(request), (request.action, observation))
     units = tuple(
-        {name: unit_of(value) for name, value in observation.outputs.items()} for _, observation in expected.values()
+        {name: compute_unit(value) for name, value in observation.outputs.items()}
+        for _, observation in expected.values()
     )
     digest = hashlib.sha256(f"{VERSION} {exercise} {units}".encode())
     for packed in expected:
         digest.update(hashlib.sha256(packed).digest())
     with_outputs = tuple(action != "operations" for action, _ in expected.values())
-    return Questions(digest.hexdigest()[:16], tuple(expected), with_outputs, units)
+    return VisibleCases(digest.hexdigest()[:16], tuple(expected), with_outputs, units)
 
 
-def unit_of(value: Any) -> float:
+def compute_unit(value: Any) -> float:
     """Return the median size of the reference's finite numbers, to two digits, at least 0.01; 1 for non-numeric values.
 
     Units of the student's own numbers would be useless where a mask has put −1e9 or most rows are zero.
@@ -110,7 +111,7 @@ def unit_of(value: Any) -> float:
     return max(_SMALLEST_UNIT, float(f"{numbers.median().item():.2g}")) if len(numbers) else 1.0
 
 
-def describe(questions: Questions, observations: list[Observation]) -> dict[str, Any]:
+def describe_answers(questions: VisibleCases, observations: list[Observation]) -> dict[str, Any]:
     """Return the signature of answers as plain data, in the format of ``autograder.grading.record.signatures``."""
     description = _Description()
     ran = any(observation.outputs for observation in observations)
@@ -202,7 +203,7 @@ class _Description:
     def _add_value(self, kind: str, numbers: Tensor, unit: float) -> None:
         if len(self.values) < MOST_VALUES:
             self.kinds.append(kind)
-            self.values.append(round(sketch(numbers, unit), _DECIMALS[kind]))
+            self.values.append(round(summarise_numbers(numbers, unit), _DECIMALS[kind]))
 
     def _add_content(self, value: Tensor | numpy.ndarray[Any, Any]) -> None:
         self.add_exact("content", str(value.dtype), str(tuple(value.shape)))
@@ -219,7 +220,7 @@ class _Description:
         return allowed
 
 
-def sketch(numbers: Tensor, unit: float) -> float:
+def summarise_numbers(numbers: Tensor, unit: float) -> float:
     """Summarise finite numbers in one: the sum of cos(1 + 0.7 i) · asinh(x_i / unit), divided by √n; 0 for n = 0.
 
     Rounding errors change it no more than the numbers, even if some numbers are large. Different values, orders and signs give different

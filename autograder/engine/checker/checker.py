@@ -32,9 +32,16 @@ from autograder.checking.sheet import Sheet
 from autograder.checking.verdict import VERDICT_MIME
 from autograder.checks import verdict_on
 from autograder.engine.cell_outputs import Outputs
-from autograder.engine.checker.behaviour import signature_of
-from autograder.engine.checker.cell_results import collect_printed, fail, has_error, is_refused, remarks_on, show
-from autograder.engine.checker.deferred_tests import CheckCell, WaitingProcess, check_cell
+from autograder.engine.checker.behaviour import compute_signature
+from autograder.engine.checker.cell_results import (
+    collect_printed,
+    has_error,
+    is_refused,
+    list_remarks,
+    set_grader_error,
+    show_outputs,
+)
+from autograder.engine.checker.deferred_tests import CheckCell, WaitingProcess, parse_check_cell
 from autograder.engine.checker.remote_subject import RemoteSubject
 from autograder.engine.checker.rpc_client import CellLimits, LimitError, StudentClient
 from autograder.engine.checker.student_process import StudentProcess
@@ -94,7 +101,7 @@ class Checker:
         if is_refused(notebook):
             return
         cells = [(i, cell) for i, cell in enumerate(notebook.cells) if cell.cell_type == "code" and cell.source.strip()]
-        checks = ((index, check_cell(cell, self._settings.kept_output)) for index, cell in cells if is_test(cell))
+        checks = ((index, parse_check_cell(cell, self._settings.kept_output)) for index, cell in cells if is_test(cell))
         tests = {index: check for index, check in checks if check is not None}
         try:
             self._run_first_process(notebook, cells, tests)
@@ -112,7 +119,7 @@ class Checker:
             for process in self._waiting:
                 if process.child is not None:
                     process.child.close()
-        add_problems(notebook, [*self._problems, *remarks_on(notebook, list(self._reported))])
+        add_problems(notebook, [*self._problems, *list_remarks(notebook, list(self._reported))])
 
     def _run_first_process(
         self, notebook: NotebookNode, cells: Sequence[tuple[int, NotebookNode]], tests: Mapping[int, CheckCell]
@@ -187,7 +194,7 @@ class Checker:
         with suppress(LimitError):  # the client keeps the error, and judging the cell reports it
             if conversation.ask({"do": "run", "source": cell.source}).get("value") is True:
                 self._complete.add(index)
-        show(cell, outputs.items, begun)
+        show_outputs(cell, outputs.items, begun)
         self._record_failure(cell, index, conversation.broken)
         self._update_process(notebook, index)
 
@@ -236,13 +243,13 @@ class Checker:
                         conversation.ask({"do": "recall", "cell": index})
                 conversation.known = check.answers
                 conversation.broken = conversation.broken or check.broken
-                show(cell, [*check.outputs.items, self._verdict_output(conversation, index)], begun)
+                show_outputs(cell, [*check.outputs.items, self._verdict_output(conversation, index)], begun)
                 broken = conversation.broken
                 if broken is not None and check.broken is None:
                     # Its own text could depend on a hidden question.
                     broken = LimitError(broken.kind, "A hidden question was not answered within the limits.")
                 self._record_failure(cell, index, broken)
-                if described := signature_of(cell.outputs, conversation.known, self._settings.device):
+                if described := compute_signature(cell.outputs, conversation.known, self._settings.device):
                     self.signatures[described[0]] = described[1]
             del self._visible[index]
             self._update_process(notebook, index, upto=len(notebook.cells))
@@ -316,7 +323,7 @@ class Checker:
             self._problems.append(Problem("cell error", message, where=cell_label(cell, index)))
 
     def _fail(self, cell: NotebookNode, index: int, kind: str, message: str) -> None:
-        fail(cell, kind, message)
+        set_grader_error(cell, kind, message)
         self._problems.append(Problem(kind, message, where=cell_label(cell, index)))
 
     def _cell_limits(self, cell: Mapping[str, Any]) -> CellLimits:

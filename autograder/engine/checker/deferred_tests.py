@@ -42,7 +42,7 @@ class WaitingProcess:
     start_again: bool = False  # whether a new process replaces it, because it used too much memory
 
 
-def check_cell(cell: NotebookNode, kept_output: int) -> CheckCell | None:
+def parse_check_cell(cell: NotebookNode, kept_output: int) -> CheckCell | None:
     """Return the CheckCell of a test cell that only checks a course exercise; None for a lecturer's own tests."""
     from autograder.checks import exercises
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import clock_gettime
 
 from autograder.engine.sandbox import linux
-from autograder.engine.sandbox.settings import level_of
+from autograder.engine.sandbox.settings import isolation_level
 from autograder.engine.transport.channel import (
     Channel,
     Mailbox,
@@ -61,7 +61,7 @@ class StudentProcess:
     @property
     def isolation(self) -> str:
         """The level of isolation that the active layers provide."""
-        return level_of(self.layers)
+        return isolation_level(self.layers)
 
     def interrupt(self) -> None:
         """Interrupt the process, as Ctrl-C does."""

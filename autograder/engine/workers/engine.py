@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nbformat import NotebookNode, reader
 
-from autograder.engine.checker.cell_results import limit_outputs, refuse
+from autograder.engine.checker.cell_results import limit_outputs, refuse_notebook
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.sandbox import linux
 from autograder.engine.sandbox.lockdown import limit_memory
@@ -59,11 +59,11 @@ def warm_up_worker() -> None:
     import torch
 
     from autograder.engine.checker import checker  # noqa: F401 - for those that are forked here
-    from autograder.engine.checker.answer_cache import exercises_of
+    from autograder.engine.checker.answer_cache import list_chapter_exercises
 
     torch.set_num_threads(1)
     gc.set_threshold(20_000)  # a checker ends soon
-    exercises_of("")
+    list_chapter_exercises("")
 
 
 @cache
@@ -214,14 +214,14 @@ class Engine:
 
     def _ask_checker(self, submission: Submission) -> dict[str, Any]:
         """Grade a submission in a checker, and return its answer."""
-        from autograder.engine.checker.answer_cache import forbidden_in
+        from autograder.engine.checker.answer_cache import list_forbidden_functions
 
         if self._checker is None:
             self._merge_answers()
             gc.freeze()  # the checker shares present memory until either process writes to it
             self._checker = ForkedProcess(self._run_checker)
         # A submission has its time for all cells, for the process of each set of forbidden functions, and for hidden questions.
-        phases = 2 + len(forbidden_in(submission.chapter))
+        phases = 2 + len(list_forbidden_functions(submission.chapter))
         seconds = self._settings.submission_seconds * phases + _MARGIN_SECONDS
         result = self._checker.ask(asdict(submission), seconds)
         if result.pop("leaves", True):
@@ -290,7 +290,7 @@ def mark_ungradable(notebook: str, reason: str) -> str:
 
     message = f"Grading it did not come to an end, again and again ({reason}); it was given no points."
     content = reader.reads(notebook)
-    refuse(content, message)
+    refuse_notebook(content, message)
     add_problems(content, [Problem("grading stopped", message, do="Look at its code, or replay it.", fatal=True)])
     return json.dumps(content, ensure_ascii=False)
 

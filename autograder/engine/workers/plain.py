@@ -15,7 +15,7 @@ from typing import Any
 import nbformat
 
 from autograder.checking.rehearsal import Failure, Limits, Rehearsal, rehearse, start_process
-from autograder.engine.checker.cell_results import fail, is_refused, limit_outputs
+from autograder.engine.checker.cell_results import is_refused, limit_outputs, set_grader_error
 from autograder.engine.environment import kernel_environment
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings, resolve_device
@@ -62,7 +62,7 @@ class PlainExecutor:
             message = f"{self.settings.restarts + 1} cells brought the process down; what follows was not run."
             problems.append(Problem("kernel died", message))
             for cell in filter(is_test, map(code.__getitem__, not_run)):
-                fail(cell, "kernel died", message)
+                set_grader_error(cell, "kernel died", message)
         limit_outputs(notebook)
         add_problems(notebook, problems)
 
@@ -94,5 +94,5 @@ def _set_outputs(cell: Any, index: int, outcome: Rehearsal) -> list[Problem]:
     if failure is None:
         return []
     if failure.kind != "cell error":
-        fail(cell, *failure)
+        set_grader_error(cell, *failure)
     return [Problem(failure.kind, failure.text[:300], where=cell_label(cell, index))]

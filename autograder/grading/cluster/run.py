@@ -17,13 +17,13 @@ from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.errors import CourseError
-from autograder.grading.cluster.compatibility import describe, incompatibilities, refuse
+from autograder.grading.cluster.compatibility import describe_machine, list_incompatibilities, refuse_incompatible
 from autograder.grading.cluster.connection import connect_client
 from autograder.grading.cluster.placement import LOSSES, Placement, Work
 from autograder.grading.cluster.worker_plugin import (
     GradingPlugin,
     MakeExecutor,
-    grade,
+    grade_on_worker,
     pack_submission,
     unpack_execution,
 )
@@ -113,7 +113,7 @@ class _Run:
             self._check_patience()
             sleep(_LOOK_SECONDS)
         reasons = self._incompatibilities(threads)
-        refuse(reasons)
+        refuse_incompatible(reasons)
         self._fit_workers = dict.fromkeys(reasons, True)
 
     def install_plugin(self, plugin: GradingPlugin) -> None:
@@ -174,11 +174,11 @@ class _Run:
         """Return the reasons why each worker must not grade, by address."""
         with self._convert_dask_errors():
             described: dict[str, Any] = self._open_client.run(
-                describe, self._settings.device, workers=list(threads), on_error="return"
+                describe_machine, self._settings.device, workers=list(threads), on_error="return"
             )
         # One that cannot be reached has just left, or is asked again.
         return {
-            address: incompatibilities(self._settings, description, threads[address])
+            address: list_incompatibilities(self._settings, description, threads[address])
             for address, description in described.items()
             if not isinstance(description, OSError)
         }
@@ -227,7 +227,7 @@ class _Run:
             address, work = placed
             with self._convert_dask_errors():
                 future = self._open_client.submit(
-                    grade,
+                    grade_on_worker,
                     pack_submission(work.submission),
                     self.plugin,
                     key=work.key,

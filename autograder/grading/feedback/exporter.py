@@ -17,7 +17,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import selectinload, undefer
 
 from autograder.course.gradebook.reader import existing_gradebook
-from autograder.grading.feedback.page import title_of
+from autograder.grading.feedback.page import notebook_title
 from autograder.grading.feedback.page_html import make_page, page_process
 from autograder.grading.record.marks_journal import cached_ticks
 from autograder.limited_process import LimitedProcess
@@ -155,4 +155,4 @@ def _load_ticks(notebook: Any, root: str, metadata: Any) -> None:
 def _read_title(path: Path) -> str:
     if not path.is_file():
         return ""
-    return title_of(nbformat.read(path, as_version=4))
+    return notebook_title(nbformat.read(path, as_version=4))

@@ -133,7 +133,7 @@ class NotebookTexts:
         return shown
 
 
-def markdown(text: str, attachments: Any = None) -> str:
+def markdown_html(text: str, attachments: Any = None) -> str:
     """Render Markdown as HTML: formulas as MathML, headings lowered, tags escaped and link addresses removed.
 
     A text that no answer needs, very long or with very many formulas, is shown as it was written.

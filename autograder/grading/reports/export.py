@@ -20,7 +20,7 @@ from autograder.errors import CourseError, list_first
 from autograder.grading.reports.grades import Grade
 from autograder.grading.reports.moodle import IMPORT, moodle_tables
 from autograder.grading.reports.spreadsheet import Table, number_text
-from autograder.grading.reports.totals import Total, totals
+from autograder.grading.reports.totals import Total, compute_totals
 from autograder.intake.people.class_list import WorksheetForm
 
 FORMATS = ("csv", "canvas", "moodle")
@@ -231,7 +231,7 @@ def _total_tables(grades: Sequence[Grade], weights: Mapping[str, float], rule: T
 
     With a rule, the total's points, its grade, whether it passes and the chapters that are dropped follow.
     """
-    results = totals(grades, weights, rule)
+    results = compute_totals(grades, weights, rule)
     if not results:
         return []
     chapters = list(results[0].shares)

@@ -30,7 +30,7 @@ from autograder.course.gradebook.reader import open_gradebook
 from autograder.errors import CourseError, list_first
 from autograder.grading.feedback.exporter import FeedbackExporter, bind_gradebook
 from autograder.grading.reports.grades import Grade, read_grades
-from autograder.intake.people.standing import group_submitters, is_outside
+from autograder.intake.people.standing import group_submitters, is_outside_class
 from autograder.intake.roster import Student, read_roster, safe_id
 
 PLATFORMS = ("canvas", "moodle")
@@ -124,7 +124,7 @@ def _collect_pages(
     everyone = {
         page.parents[1].name: page for page in sorted(course.folder("feedback").glob(f"*/{chapter}/{chapter}.html"))
     }
-    unlisted = [name for name in everyone if is_outside(name, roster)]
+    unlisted = [name for name in everyone if is_outside_class(name, roster)]
     members: dict[str, list[str]] = defaultdict(list)
     for name, who in sorted(group_submitters(course, chapter, roster, everyone).items()):
         members[who].append(name)

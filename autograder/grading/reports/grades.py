@@ -14,7 +14,7 @@ from nbgrader.api import SubmittedNotebook
 from sqlalchemy import func, select
 
 from autograder.course.course_file import CourseFile, read_course_file
-from autograder.course.course_rules import without_vivas
+from autograder.course.course_rules import drop_vivas
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
 from autograder.course.paths import shell_command
@@ -22,7 +22,7 @@ from autograder.errors import CourseError
 from autograder.grading.record.results import Status, read_results
 from autograder.grading.reports.counting import apply_counting_rules, cells_with_rules
 from autograder.intake.downloads.journal import read_journal
-from autograder.intake.people.standing import counts_for, enrolled_students, group_submitters, submitters
+from autograder.intake.people.standing import enrolled_students, group_submitters, has_grade, submitters
 from autograder.intake.roster import Student, read_roster, roster_path
 
 WaitsFor = Literal["", "choice", "grading", "hand-in", "download"]
@@ -123,7 +123,7 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
     """
     roster, submitted, plan = read_roster(course), course.folder("submitted"), read_course_file(course.root)
     with open_gradebook(course) as gradebook:
-        released = without_vivas([assignment.name for assignment in gradebook.assignments])
+        released = drop_vivas([assignment.name for assignment in gradebook.assignments])
         for chapter in chapters:
             if chapter not in released:
                 raise CourseError(
@@ -183,7 +183,7 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
     shared = [
         grade
         for grade in _share_within_groups(course, grades, roster)
-        if counts_for(roster, grade.student, grade.chapter, plan, handed_in=grade.handed_in)
+        if has_grade(roster, grade.student, grade.chapter, plan, handed_in=grade.handed_in)
     ]
     _refuse_shared_numbers(course, shared)
     return [

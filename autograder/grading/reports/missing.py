@@ -25,8 +25,8 @@ from autograder.intake.downloads.journal import (
 )
 from autograder.intake.notebook.timestamp import DOUBTFUL
 from autograder.intake.notebook.timestamp import KIND as NO_TIME
-from autograder.intake.people.strangers import problems as stranger_problems
-from autograder.intake.people.strangers import strangers
+from autograder.intake.people.strangers import find_strangers
+from autograder.intake.people.strangers import stranger_problems as stranger_problems
 
 if TYPE_CHECKING:
     from autograder.intake.notebook.problem import Problem
@@ -37,11 +37,11 @@ _REASONS = {NO_TIME: "its time cannot be read", LATE: "Canvas calls it late", DO
 
 def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
     """Return messages on missing results and submissions, with the advice for each."""
-    lacking = not_brought_in(course, grades)
+    lacking = list_uncollected(course, grades)
     messages = [
         str(problem) for chapter, pending in lacking.items() for problem in missing_problems(course, chapter, pending)
     ]
-    unlisted = strangers(course, {grade.chapter for grade in grades})
+    unlisted = find_strangers(course, {grade.chapter for grade in grades})
     return [
         *messages,
         *(f"to decide: {problem}" for problem in stranger_problems(course, unlisted)),
@@ -57,7 +57,7 @@ def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
     ]
 
 
-def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
+def list_gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
     """Return missing results and submissions and unlisted students as plain data, ready for JSON."""
     grades_by_kind = {
         "without_result": _lacking_result(grades),
@@ -67,9 +67,9 @@ def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, st
         "decided_by_hand": [grade for grade in grades if grade.decision],
         "to_decide": [grade for grade in grades if not grade.decided],
     }
-    absent = not_brought_in(course, grades)
+    absent = list_uncollected(course, grades)
     return {
-        "strangers": [stranger.to_dict() for stranger in strangers(course, {grade.chapter for grade in grades})],
+        "strangers": [stranger.to_dict() for stranger in find_strangers(course, {grade.chapter for grade in grades})],
         "open_times": [
             {"student": student, "chapter": chapter, "problem": problem.kind}
             for chapter, problems_by_student in _open_times(course, grades).items()
@@ -89,7 +89,7 @@ def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, st
     }
 
 
-def not_brought_in(course: Course, grades: Sequence[Grade]) -> dict[str, list[PendingSubmission]]:
+def list_uncollected(course: Course, grades: Sequence[Grade]) -> dict[str, list[PendingSubmission]]:
     """Return the submissions that a collection should have brought in but has not, by chapter."""
     decided = {(grade.chapter, grade.student) for grade in grades if grade.decision}
     pending = {
@@ -135,7 +135,7 @@ def _unowned_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
 
 
 def is_work_without_grade(gaps: Mapping[str, Sequence[Mapping[str, str]]]) -> bool:
-    """Return whether the result of :func:`gaps` names ungraded work, or work of unknown owner or time."""
+    """Return whether the result of :func:`list_gaps` names ungraded work, or work of unknown owner or time."""
     kinds = ("strangers", "unowned", "not_brought_in", "not_graded_yet", "not_gradable", "to_decide")
     return any(gaps[kind] for kind in kinds) or any(item["problem"] == DOUBTFUL for item in gaps["open_times"])
 

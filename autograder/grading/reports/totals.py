@@ -40,7 +40,7 @@ class Total:
         return None if self.rule is None else self.rule.passed(self.share)
 
 
-def totals(grades: Iterable[Grade], weights: Mapping[str, float], rule: TotalRule | None = None) -> list[Total]:
+def compute_totals(grades: Iterable[Grade], weights: Mapping[str, float], rule: TotalRule | None = None) -> list[Total]:
     """Return the totals of all students for whom a chapter counts, ordered by id; empty without weights.
 
     Chapters without any submission do not count yet. A missing conversation does not count, and no conversation is dropped.

@@ -27,7 +27,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
 from autograder.errors import CourseError
-from autograder.intake.name_spellings import member_name
+from autograder.intake.name_spellings import decode_member_name
 from autograder.intake.notebook.notebook_reader import MAX_BYTES, SIGNATURES, UnreadableError, read_file
 from autograder.intake.notebook.problem import Problem
 
@@ -290,7 +290,7 @@ def _list_zip(archive: _Archive, inside: PurePosixPath, limit: int, do: str) -> 
     for number, member in enumerate(archive.members(limit)):
         if member.is_dir():
             continue
-        location = _safe_path(member_name(member))
+        location = _safe_path(decode_member_name(member))
         if location is None or (why := _why_suspicious(member)):
             why = "Its name leads out of the archive." if location is None else why
             problems.append(_refusal_problem(escape_unprintable(inside / member.filename.lstrip("/")), why, do))

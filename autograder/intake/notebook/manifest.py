@@ -15,7 +15,7 @@ from typing import Any
 import nbformat
 from nbgrader.api import Gradebook
 
-from autograder.course.earlier_releases import Texts, earlier_texts
+from autograder.course.earlier_releases import Texts, read_earlier_texts
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import NoGradebookError, existing_gradebook
 from autograder.course.paths import shell_command
@@ -166,7 +166,7 @@ def read_manifest(
         for other, source_cells in names.items()
         if other != chapter
     }
-    earlier = earlier_texts(root, chapter) if root else {}
+    earlier = read_earlier_texts(root, chapter) if root else {}
     return Manifest(chapter, cells, elsewhere, json.loads(kernel or "{}") or {}, texts, earlier)
 
 

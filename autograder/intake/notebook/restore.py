@@ -36,7 +36,7 @@ NAMED = 3
 _BACK = "Turn it back in the notebook; it was graded as if it were."
 
 
-def reader_for(manifest: Manifest) -> CellReader:
+def make_reader(manifest: Manifest) -> CellReader:
     """Return a cell reader for a chapter's submission."""
     return CellReader(frozenset(cell.name for cell in manifest.cells if cell.is_stub))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.intake.identity import identity_of, match
+from autograder.intake.identity import build_identity, match_identities
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.class_list import ClassList, read_class_list
 from autograder.intake.roster import (
@@ -102,9 +102,9 @@ def merge_list(
     """
     before, members = read_roster(course), class_list.members
     people = before | {name: Student(name) for name in submitted_folders(course) - before.keys()}
-    matched, open_ = match(
-        {line: identity_of(member) for line, member in members.items()},
-        {name: identity_of(student) for name, student in people.items()},
+    matched, open_ = match_identities(
+        {line: build_identity(member) for line, member in members.items()},
+        {name: build_identity(student) for name, student in people.items()},
     )
     doubts = [_doubt_problem(members[line], names) for line, names in sorted(open_.items())]
     ids, unnamed = _assign_new_ids(class_list, matched, people, file)

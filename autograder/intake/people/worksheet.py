@@ -18,7 +18,7 @@ from autograder.course.course_file_edits import set_extension
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError, list_first
-from autograder.intake.identity import identity_of, match
+from autograder.intake.identity import build_identity, match_identities
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.class_list import ClassList, WorksheetForm, read_class_list
 from autograder.intake.people.enrol import Enrolment, merge_list, save_roster
@@ -274,12 +274,14 @@ def _reveal_participants(
 def _match_times(course: Course, class_list: ClassList, file: str) -> tuple[dict[int, str], list[Problem]]:
     """Return the student of each line of a table of times, and problems for unmatched lines."""
     people = {name: Student(name) for name in submitted_folders(course)} | read_roster(course)
-    identities = {name: identity_of(student) for name, student in people.items()}
+    identities = {name: build_identity(student) for name, student in people.items()}
     ids, problems = dict[int, str](), []
     for line, member in class_list.members.items():
         # The first column may hold whatever names a student, and several lines the same one.
-        identity, text = identity_of(member), member.name or member.id
-        matches, doubts = match({line: replace(identity, texts=identity.texts | {text.casefold()})}, identities)
+        identity, text = build_identity(member), member.name or member.id
+        matches, doubts = match_identities(
+            {line: replace(identity, texts=identity.texts | {text.casefold()})}, identities
+        )
         ids |= matches
         if not matches:
             several = " or ".join(doubts.get(line, ()))

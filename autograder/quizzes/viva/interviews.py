@@ -25,8 +25,8 @@ from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
 from autograder.grading.record.results import GradeResult, read_results
 from autograder.grading.record.viva_journal import VivaJournal
-from autograder.grading.run import MakeExecutor, executions
-from autograder.grading.submissions import companions_of
+from autograder.grading.run import MakeExecutor, run_submissions
+from autograder.grading.submissions import read_submitted_companions
 from autograder.intake.downloads.archive import escape_unprintable
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.test_cells import is_locked, is_test
@@ -135,7 +135,7 @@ def interviews(
         for done in made:
             report(done)
         settings = replace(settings, kept_output=_KEPT_OUTPUT)
-        for execution in executions(make_executor, settings, _submissions(course, waiting.values()), workers):
+        for execution in run_submissions(make_executor, settings, _submissions(course, waiting.values()), workers):
             task = waiting[execution.student]
             made[task.student] = _made(task, execution, settings.package, process)
             _write(course, chapter, made[task.student])
@@ -225,7 +225,7 @@ def _with_questions(notebook: NotebookNode, sources: Mapping[str, str], mark: st
 def _submissions(course: Course, tasks: Iterable[_Task]) -> Iterator[Submission]:
     for task in tasks:
         path = submitted_notebook(course, task.chapter, task.student)
-        files = companions_of(course, task.chapter, path).files if path.parent.is_dir() else {}
+        files = read_submitted_companions(course, task.chapter, path).files if path.parent.is_dir() else {}
         yield Submission(task.student, task.chapter, task.notebook, files)
 
 

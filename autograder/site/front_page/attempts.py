@@ -47,7 +47,8 @@ class Attempts(Directive):  # type: ignore[misc] # docutils has no types
         up = "../" * str(env.docname).count("/")
         try:
             pairs = [
-                (attempt, verdict_of(attempt, self.arguments[0])) for attempt in read_attempts("\n".join(self.content))
+                (attempt, check_attempt(attempt, self.arguments[0]))
+                for attempt in read_attempts("\n".join(self.content))
             ]
         except CourseError as error:
             raise self.error(str(error)) from error
@@ -67,7 +68,7 @@ def read_attempts(text: str) -> list[Attempt]:
     return [Attempt(title.strip(), code.strip()) for title, code in zip(parts[::2], parts[1::2], strict=True)]
 
 
-def verdict_of(attempt: Attempt, exercise: str) -> Verdict:
+def check_attempt(attempt: Attempt, exercise: str) -> Verdict:
     """Check an attempt as students do, and return the verdict.
 
     Raises:

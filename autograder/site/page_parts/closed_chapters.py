@@ -18,7 +18,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 from autograder.checking.exercise import Exercise
-from autograder.course.authoring.chapter import Chapter, chapters
+from autograder.course.authoring.chapter import Chapter, load_chapters
 
 _LABEL = re.compile(r"^\(([^()\s]+)\)=\s*$|^:(?:name|label): *(\S+)", re.MULTILINE)
 _SECTION = re.compile(r"^\(([^()\s]+)\)=\n+#+ (.+)$", re.MULTILINE)
@@ -29,7 +29,7 @@ _NEAR = 80
 
 def site_chapters(root: Path, names: Collection[str]) -> list[Chapter]:
     """Return the site's chapters with exercises, in lecture order; all of the course's without names."""
-    return [chapter for chapter in chapters(root) if not names or chapter.name in names]
+    return [chapter for chapter in load_chapters(root) if not names or chapter.name in names]
 
 
 def closed_chapters(root: Path, names: Collection[str]) -> list[str]:
@@ -52,7 +52,7 @@ def closed_documents(root: Path, names: Collection[str]) -> set[str]:
     if not closed:
         return set()
     pages = {f"chapters/{name}/{kind}" for name in closed for kind in ("lesson", "exercises")}
-    modules = closed_modules(chapters(root)[0].registry, closed)
+    modules = closed_modules(load_chapters(root)[0].registry, closed)
     return pages | {f"book/api/{module.rpartition('.')[2]}" for module in modules}
 
 

@@ -166,10 +166,10 @@ def test_an_optimiser_has_the_face_that_pytorchs_documentation_shows(kind: str) 
 def test_optimisers_do_not_bring_pytorchs_compiler_along() -> None:
     code = (
         "import sys, torch\n"
-        "from autograder.checking.props import build\n"
+        "from autograder.checking.props import build_fixtures\n"
         "model = {'kind': 'Perceptron', 'init': {'inputs': 3, 'hidden': 4, 'outputs': 2}}\n"
         "for kind in ('SGD', 'Adam'):\n"
-        "    made = build({'model': model, 'optimizer': {'kind': kind, 'of': 'model', 'init': {'lr': 0.1}}})\n"
+        "    made = build_fixtures({'model': model, 'optimizer': {'kind': kind, 'of': 'model', 'init': {'lr': 0.1}}})\n"
         "    made['model'](torch.ones(1, 3)).sum().backward()\n"
         "    made['optimizer'].step()\n"
         "    made['optimizer'].zero_grad()\n"

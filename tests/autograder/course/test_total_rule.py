@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograder.course.course_file import course_file_path, read_course_file
-from autograder.course.course_rules import ExerciseRule, TotalRule, exercise_of
+from autograder.course.course_rules import ExerciseRule, TotalRule, graded_exercise
 from autograder.errors import CourseError
 
 SHARES = {"01": 0.8, "02": 0.0, "03": 0.5, "04": 0.5}
@@ -70,7 +70,10 @@ def test_a_rule_is_said_in_words() -> None:
 
 
 def test_a_test_cell_belongs_to_its_exercise() -> None:
-    assert (exercise_of("test_causal_mask"), exercise_of("question_query_key")) == ("causal_mask", "question_query_key")
+    assert (graded_exercise("test_causal_mask"), graded_exercise("question_query_key")) == (
+        "causal_mask",
+        "question_query_key",
+    )
 
 
 @pytest.mark.parametrize("text", ['count = "half"', "points = -1", "wieght = 2"])

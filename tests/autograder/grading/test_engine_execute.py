@@ -19,7 +19,7 @@ from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
 from autograder.grading import nbgrader_execute
 from autograder.grading.nbgrader_execute import EngineExecute, GraderError, worker_for
-from autograder.intake.notebook.problem import problems_of
+from autograder.intake.notebook.problem import read_problems
 
 from .conftest import mark
 
@@ -139,7 +139,7 @@ def test_submissions_share_a_worker_with_limits_and_the_files_beside_them(place:
     (worker,) = nbgrader_execute._workers.values()
     number = worker._process.pid  # type: ignore[attr-defined]
     slow = place.run(new_code_cell("import time\ndef f(x): time.sleep(1000)"), test_cell(TEST, "test_f"))
-    assert [problem.kind for problem in problems_of(slow)] == ["timeout"]
+    assert [problem.kind for problem in read_problems(slow)] == ["timeout"]
     assert list(nbgrader_execute._workers.values()) == [worker]
     assert worker._process.pid == number  # type: ignore[attr-defined]
 

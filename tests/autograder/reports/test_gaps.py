@@ -23,7 +23,7 @@ from autograder.grading.record.results import ExerciseResult, GradeResult, resul
 from autograder.grading.reports.class_report import read_student_work
 from autograder.grading.reports.grades import read_grades
 from autograder.grading.reports.missing import removed_message, unclear_message, without_result_messages
-from autograder.intake.downloads.journal import IntakeJournal, hash_of, write_journal
+from autograder.intake.downloads.journal import IntakeJournal, hash_content, write_journal
 from autograder.intake.notebook.problem import Problem
 
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
@@ -88,7 +88,7 @@ def rename_a_folder(course: Course) -> None:
 def leave_times_open(course: Course) -> None:
     (course.folder("submitted", "ada", CHAPTER) / "timestamp.txt").write_text("03.11.2026 18:00")
     (course.folder("submitted", "bo", CHAPTER) / f"{CHAPTER}.ipynb").write_text("{}")
-    write_journal(course, CHAPTER, IntakeJournal(late={"bo": [hash_of(b"{}")]}))
+    write_journal(course, CHAPTER, IntakeJournal(late={"bo": [hash_content(b"{}")]}))
 
 
 def find_a_file_of_nobody(course: Course) -> None:
