@@ -25,7 +25,7 @@ from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
 from autograder.quizzes.questions.inputs import Input, result_text, short_text, visible_inputs
-from autograder.quizzes.questions.properties import properties
+from autograder.quizzes.questions.properties import call_properties
 
 _ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(_ROOT), str(_ROOT / "tests" / "autograder" / "checks")]
@@ -118,7 +118,9 @@ class Author:
 
     def _purpose(self, found: re.Match[str], options: list[str]) -> str:
         differing = self._differing(self._patched(found["change"]), self._calls)
-        holds = {one: [one.removeprefix("only if ") in properties(call) for call in self._calls] for one in options}
+        holds = {
+            one: [one.removeprefix("only if ") in call_properties(call) for call in self._calls] for one in options
+        }
         return " or ".join(
             option
             for option, holding in holds.items()

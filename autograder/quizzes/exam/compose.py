@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from autograder.checking.exercise import Exercise
 from autograder.checks import exercises
 from autograder.errors import CourseError
-from autograder.quizzes.exam.evidence import Evidence, gather
-from autograder.quizzes.exam.kinds import KINDS, Family, Item, family_of
+from autograder.quizzes.exam.evidence import Evidence, gather_evidence
+from autograder.quizzes.exam.kinds import KINDS, ExamQuestion, Family, make_family
 from autograder.quizzes.questions.question import LETTERS, OPTIONS
 
 
@@ -20,7 +20,7 @@ class Exam:
 
     chapters: tuple[str, ...]  # the names of its chapters
     seed: str  # what decides its questions
-    versions: tuple[tuple[Item, ...], ...]  # the items of each version, in order
+    versions: tuple[tuple[ExamQuestion, ...], ...]  # the items of each version, in order
 
     @property
     def letters(self) -> str:
@@ -50,16 +50,16 @@ class _Supply:
                 if (exercise.name in self.asked) is again and (kind, exercise.name) not in self.used:
                     self.used.add((kind, exercise.name))
                     if exercise.name not in self.evidence:
-                        self.evidence[exercise.name] = gather(exercise, secret=self.secret)
+                        self.evidence[exercise.name] = gather_evidence(exercise, secret=self.secret)
                     rng = random.Random(f"{self.seed} {kind} {exercise.name}")
-                    family = family_of(kind, self.evidence[exercise.name], rng, self.seed, self.versions)
+                    family = make_family(kind, self.evidence[exercise.name], rng, self.seed, self.versions)
                     if family is not None:
                         self.asked.add(exercise.name)
                         return family
         return None
 
 
-def compose(
+def compose_exam(
     chapters: Sequence[str],
     questions: int,
     versions: int,
@@ -86,24 +86,24 @@ def compose(
         CourseError: if the chapters do not give so many questions.
     """
     wanted = questions + len(without)
-    families = _families(chapters, wanted, versions, seed, secret, selects, report)
+    families = _draw_families(chapters, wanted, versions, seed, secret, selects, report)
     if len(families) < wanted:
         raise CourseError(
             f"the known mistakes of {', '.join(chapters)} give {len(families)} questions, and {wanted} are wanted",
             do="Ask for fewer questions, or name more chapters.",
         )
-    chosen = _in_order(families[:questions])
+    chosen = _sort_families(families[:questions])
     for number, other in zip(sorted(without), families[questions:], strict=True):
         chosen[number - 1] = other
-    return _exam(chapters, versions, seed, chosen)
+    return _build_exam(chapters, versions, seed, chosen)
 
 
-def practice(chapter: str, questions: int, seed: str) -> Exam:
+def compose_practice(chapter: str, questions: int, seed: str) -> Exam:
     """Return at most so many questions about one chapter, in one version."""
-    return _exam([chapter], 1, seed, _in_order(_families([chapter], questions, 1, seed)))
+    return _build_exam([chapter], 1, seed, _sort_families(_draw_families([chapter], questions, 1, seed)))
 
 
-def _families(
+def _draw_families(
     chapters: Sequence[str],
     questions: int,
     versions: int,
@@ -134,15 +134,15 @@ def _families(
     return families
 
 
-def _exam(chapters: Sequence[str], versions: int, seed: str, families: Sequence[Family]) -> Exam:
-    return Exam(tuple(chapters), seed, tuple(_version(families, version, seed) for version in range(versions)))
+def _build_exam(chapters: Sequence[str], versions: int, seed: str, families: Sequence[Family]) -> Exam:
+    return Exam(tuple(chapters), seed, tuple(_build_version(families, version, seed) for version in range(versions)))
 
 
-def _in_order(families: Sequence[Family]) -> list[Family]:
+def _sort_families(families: Sequence[Family]) -> list[Family]:
     return sorted(families, key=lambda family: (list(KINDS).index(family[0].kind), family[0].chapter))
 
 
-def _version(families: Sequence[Family], version: int, seed: str) -> tuple[Item, ...]:
+def _build_version(families: Sequence[Family], version: int, seed: str) -> tuple[ExamQuestion, ...]:
     """Return the items of a version; each letter is drawn alone, so that some keys do not tell the others."""
     rng = random.Random(f"{seed} version {version}")
     return tuple(family[version].with_key_at(rng.randrange(OPTIONS), rng) for family in families)

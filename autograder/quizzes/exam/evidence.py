@@ -105,7 +105,7 @@ def answer_text(answer: Observation) -> str:
     return result_text(answer)
 
 
-def gather(exercise: Exercise, *, secret: int = 0) -> Evidence:
+def gather_evidence(exercise: Exercise, *, secret: int = 0) -> Evidence:
     """Run every known mistake of an exercise as it is shown, against all tests, visible and hidden.
 
     Args:
@@ -114,7 +114,7 @@ def gather(exercise: Exercise, *, secret: int = 0) -> Evidence:
     right, found, left_out = right_code(exercise), [], {}
     for mistake in exercise.misconceptions:
         try:
-            confirmed = confirm(exercise, mistake, wrong_code(exercise, mistake))
+            confirmed = confirm_mistake(exercise, mistake, wrong_code(exercise, mistake))
             reason = NOT_CONFIRMED
         except EditError as error:
             confirmed, reason = None, str(error)
@@ -125,7 +125,7 @@ def gather(exercise: Exercise, *, secret: int = 0) -> Evidence:
     return Evidence(exercise, right, tuple(found), left_out, secret)
 
 
-def confirm(exercise: Exercise, mistake: Misconception, code: ShownCode) -> ShownMistake | None:
+def confirm_mistake(exercise: Exercise, mistake: Misconception, code: ShownCode) -> ShownMistake | None:
     """Return a mistake with what its shown code answers; None if the check does not name exactly this mistake.
 
     Raises:
@@ -134,7 +134,7 @@ def confirm(exercise: Exercise, mistake: Misconception, code: ShownCode) -> Show
     candidate = code.candidate()
     collected = collect_answers(exercise.sheet(hidden=True), LocalSubject(candidate))
     visible = exercise.sheet()
-    if collected.refusal is not None or names_of(judge_answers(exercise.sheet(hidden=True), collected)) != [
+    if collected.refusal is not None or diagnosed_names(judge_answers(exercise.sheet(hidden=True), collected)) != [
         mistake.name
     ]:
         return None
@@ -142,12 +142,12 @@ def confirm(exercise: Exercise, mistake: Misconception, code: ShownCode) -> Show
         answers[: len(section.probes)] for answers, section in zip(collected.answers, visible.sections, strict=True)
     ]
     verdict = judge_answers(visible, type(collected)(answers=shown))
-    if names_of(verdict) != [mistake.name]:
+    if diagnosed_names(verdict) != [mistake.name]:
         return None
     return ShownMistake(mistake, code, verdict, shown, candidate)
 
 
-def names_of(verdict: Verdict) -> list[str]:
+def diagnosed_names(verdict: Verdict) -> list[str]:
     """Return the names of the diagnosed mistakes, each once."""
     found = [finding.diagnosis.name for finding in verdict.findings if finding.diagnosis is not None]
     return list(dict.fromkeys(found))

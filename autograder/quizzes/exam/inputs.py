@@ -14,7 +14,13 @@ from autograder.checking.draw import Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.request import Request, content_key, list_tensors
 from autograder.checking.subject import pytorch_defaults
-from autograder.quizzes.questions.inputs import Input, described, is_complete, one_decimal, rounded
+from autograder.quizzes.questions.inputs import (
+    Input,
+    describe_request,
+    is_complete,
+    round_request,
+    round_to_one_decimal,
+)
 
 #: The longest text of an input that is an option.
 LONGEST = 150
@@ -45,11 +51,11 @@ def exam_inputs(exercise: Exercise, seed: object, version: int, *, secret: int =
         version: the number of the version; each version has its own numbers.
         secret: the course's secret seed: an input that happens to be a hidden test is left out.
     """
-    found, seen, texts = [], set(_hidden(exercise, secret)), set()
+    found, seen, texts = [], set(_hidden_calls(exercise, secret)), set()
     with pytorch_defaults():
-        for row, position, request in _requests(exercise, seed, version):
-            request = rounded(request, 2 * _FEW, _one_decimal, may_change=_keeps_its_order)
-            shown = described(request)
+        for row, position, request in _draw_requests(exercise, seed, version):
+            request = round_request(request, 2 * _FEW, _round_float32, may_change=_is_order_kept)
+            shown = describe_request(request)
             key = content_key(request)
             if (
                 key in seen
@@ -66,7 +72,7 @@ def exam_inputs(exercise: Exercise, seed: object, version: int, *, secret: int =
 
 
 @cache
-def _hidden(exercise: Exercise, secret: int) -> frozenset[Hashable]:
+def _hidden_calls(exercise: Exercise, secret: int) -> frozenset[Hashable]:
     """Return the calls of the hidden tests that are no visible ones."""
     sections = exercise.sheet(hidden=True, seed=secret).sections
     calls = [
@@ -79,7 +85,7 @@ def _hidden(exercise: Exercise, secret: int) -> frozenset[Hashable]:
     return frozenset(content_key(request) for request, _ in calls) - visible
 
 
-def _requests(exercise: Exercise, seed: object, version: int) -> Iterator[tuple[str, int, Request]]:
+def _draw_requests(exercise: Exercise, seed: object, version: int) -> Iterator[tuple[str, int, Request]]:
     """Yield the calls of each row, in order."""
     for row in exercise.rows:
         if row.name == "many":
@@ -94,17 +100,17 @@ def _requests(exercise: Exercise, seed: object, version: int) -> Iterator[tuple[
                     position += 1
 
 
-def _one_decimal(tensor: Tensor) -> Tensor:
-    return one_decimal(tensor) if tensor.dtype is torch.float32 else tensor
+def _round_float32(tensor: Tensor) -> Tensor:
+    return round_to_one_decimal(tensor) if tensor.dtype is torch.float32 else tensor
 
 
-def _keeps_its_order(tensor: Tensor) -> bool:
+def _is_order_kept(tensor: Tensor) -> bool:
     """Return whether rounding makes no numbers equal that were different, and no number zero."""
-    changed = _one_decimal(tensor)
-    return _different(tensor) == _different(changed) and bool(((changed == 0) == (tensor == 0)).all())
+    changed = _round_float32(tensor)
+    return _count_different(tensor) == _count_different(changed) and bool(((changed == 0) == (tensor == 0)).all())
 
 
-def _different(tensor: Tensor) -> int:
+def _count_different(tensor: Tensor) -> int:
     return len(set(tensor.flatten().tolist()))
 
 
@@ -125,4 +131,4 @@ def _is_ordinary(tensor: Tensor) -> bool:
     if not tensor.is_floating_point():
         return tensor.dtype in (torch.int64, torch.int32)
     numbers = tensor.detach().flatten()
-    return bool(numbers.isfinite().all()) and bool((numbers.abs() < _LARGEST).all()) and _different(numbers) > 1
+    return bool(numbers.isfinite().all()) and bool((numbers.abs() < _LARGEST).all()) and _count_different(numbers) > 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autograder.grading.feedback.page_html import printable_environment
-from autograder.quizzes.exam.compose import Exam, practice
-from autograder.quizzes.exam.kinds import KINDS, Item
+from autograder.quizzes.exam.compose import Exam, compose_practice
+from autograder.quizzes.exam.kinds import KINDS, ExamQuestion
 from autograder.quizzes.questions.question import LETTERS, numbered_code
 
 #: The name of the page.
@@ -14,38 +14,38 @@ PAGE = "find-the-bug.html"
 QUESTIONS = 10
 
 
-def pages(exam: Exam, *, title: str) -> dict[str, bytes]:
+def render_pages(exam: Exam, *, title: str) -> dict[str, bytes]:
     """Return the pages by file name."""
     papers = {
-        f"paper-{letter}.html": rendered("paper", exam, title, letter=letter, items=items)
+        f"paper-{letter}.html": render_page("paper", exam, title, letter=letter, items=items)
         for letter, items in zip(exam.letters, exam.versions, strict=True)
     }
-    return {name: text.encode() for name, text in {**papers, "keys.html": rendered("keys", exam, title)}.items()}
+    return {name: text.encode() for name, text in {**papers, "keys.html": render_page("keys", exam, title)}.items()}
 
 
-def names_sentence(item: Item) -> str:
+def names_sentence(item: ExamQuestion) -> str:
     """Return a sentence about the names that shown code uses and does not define; empty if it defines all of them."""
-    right = f"{_listed(item.uses)} {'is' if len(item.uses) == 1 else 'are'} right." if item.uses else ""
+    right = f"{_join_names(item.uses)} {'is' if len(item.uses) == 1 else 'are'} right." if item.uses else ""
     raises = "raises an error" if len(item.checks) == 1 else "raise errors"
-    checks = f"{_listed(item.checks)} {raises} if the shapes or types do not fit." if item.checks else ""
+    checks = f"{_join_names(item.checks)} {raises} if the shapes or types do not fit." if item.checks else ""
     return " ".join(filter(None, [right, checks]))
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _join_names(names: tuple[str, ...]) -> str:
     quoted = [f"`{name}`" for name in names]
     return " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))
 
 
-def rendered(name: str, exam: Exam, title: str, **values: object) -> str:
+def render_page(name: str, exam: Exam, title: str, **values: object) -> str:
     """Return the page of a template as HTML."""
     environment = printable_environment("autograder.quizzes.exam", "exam.css")
-    environment.filters |= {"numbered": _numbered, "uses": names_sentence}
+    environment.filters |= {"numbered": _number_lines, "uses": names_sentence}
     shared = {"exam": exam, "title": title, "letters": LETTERS, "kinds": KINDS}
     html: str = environment.get_template(f"{name}.html").render(**shared, **values)
     return html
 
 
-def _numbered(item: Item) -> str:
+def _number_lines(item: ExamQuestion) -> str:
     return numbered_code(item.code)
 
 
@@ -60,7 +60,7 @@ def chapters_with_open_solutions(shown: Sequence[str], offered: Sequence[str]) -
     return sorted(chapter for chapter in shown if chapter < last)
 
 
-def practice_page(chapter: str) -> bytes:
+def render_practice_page(chapter: str) -> bytes:
     """Return the page of a chapter. Show it only when the chapter is closed, for each of its functions is one edit away from a solution."""
-    exam = practice(chapter, QUESTIONS, f"practice {chapter}")
-    return rendered("practice", exam, f"Find the bug: chapter {chapter[:2]}", chapter=chapter).encode()
+    exam = compose_practice(chapter, QUESTIONS, f"practice {chapter}")
+    return render_page("practice", exam, f"Find the bug: chapter {chapter[:2]}", chapter=chapter).encode()

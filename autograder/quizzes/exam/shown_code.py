@@ -17,7 +17,7 @@ from typing import Any
 from autograder.checking.exercise import Exercise, Misconception
 from autograder.mistakes.mistake_file import Alteration, MistakeFile
 from autograder.mistakes.source_edits import EditError, Sources, changed_definitions, run_source
-from autograder.quizzes.exam.plain_code import LONGEST_LINE, plain, without_comments
+from autograder.quizzes.exam.plain_code import LONGEST_LINE, remove_comments, simplify_code
 from autograder.static_analysis.definitions import assigned_names, is_private, returns_none
 
 Key = tuple[str, str]
@@ -53,8 +53,8 @@ class ShownCode:
         Raises:
             EditError: if it does not run.
         """
-        start, reached = _reached(self.exercise)
-        text = _sources().module_source(start, reached, self.definitions)
+        start, reached = _find_reached(self.exercise)
+        text = _project_sources().module_source(start, reached, self.definitions)
         return run_source(text, self.exercise.name, f"<code of {self.exercise.name} in an exam>")
 
 
@@ -63,7 +63,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 def right_code(exercise: Exercise) -> ShownCode:
     """Return the reference of an exercise as it is shown."""
-    return _shown(exercise, {})
+    return _build_shown_code(exercise, {})
 
 
 def wrong_code(exercise: Exercise, mistake: Misconception) -> ShownCode:
@@ -74,20 +74,20 @@ def wrong_code(exercise: Exercise, mistake: Misconception) -> ShownCode:
     """
     if reason := reason_to_leave_out(exercise, mistake):
         raise EditError(reason)
-    return _shown(exercise, _changed(exercise, mistake))
+    return _build_shown_code(exercise, _change_definitions(exercise, mistake))
 
 
 def reason_to_leave_out(exercise: Exercise, mistake: Misconception) -> str:
     """Return why a known mistake cannot be shown; empty if it can."""
-    alteration = _alteration(exercise, mistake)
+    alteration = _get_alteration(exercise, mistake)
     if any(edit.first for edit in alteration.edits):
         return "it prepares the arguments in a way that no student writes"
     if any(edit.returns and not _NATURAL_RESULT.fullmatch(edit.returns) for edit in alteration.edits):
         return "it rewrites the result in a way that no student writes"
-    changed = _changed(exercise, mistake)
+    changed = _change_definitions(exercise, mistake)
     if not set(changed) <= set(_shown_keys(exercise)):
         return "it changes another exercise, or a check of the inputs that is not shown"
-    right, wrong = right_code(exercise), _shown(exercise, changed)
+    right, wrong = right_code(exercise), _build_shown_code(exercise, changed)
     blocks = SequenceMatcher(None, right.lines, wrong.lines, autojunk=False).get_opcodes()
     new = [line for tag, _, _, first, last in blocks if tag != "equal" for line in wrong.lines[first:last]]
     if any(_UNNATURAL.search(line) for line in new):
@@ -107,81 +107,81 @@ def changed_lines(right: ShownCode, wrong: ShownCode) -> frozenset[int]:
     )
 
 
-def names_used(code: ShownCode) -> list[str]:
+def list_used_names(code: ShownCode) -> list[str]:
     """Return the names of the course that the code uses and does not define, checks of the inputs apart."""
-    return [name for key, name in _used(code) if not (is_private(name) and only_checks((key, name)))]
+    return [name for key, name in _find_external_names(code) if not (is_private(name) and is_check((key, name)))]
 
 
-def checks_used(code: ShownCode) -> list[str]:
+def list_used_checks(code: ShownCode) -> list[str]:
     """Return the names of helpers that the code uses and that only check its inputs."""
-    return [name for key, name in _used(code) if is_private(name) and only_checks((key, name))]
+    return [name for key, name in _find_external_names(code) if is_private(name) and is_check((key, name))]
 
 
-def _used(code: ShownCode) -> list[Key]:
-    _, reached = _reached(code.exercise)
+def _find_external_names(code: ShownCode) -> list[Key]:
+    _, reached = _find_reached(code.exercise)
     read = {node.id for node in ast.walk(ast.parse(code.source)) if isinstance(node, ast.Name)}
     return sorted((key for key in reached if key not in code.definitions and key[1] in read), key=lambda key: key[1])
 
 
-def _alteration(exercise: Exercise, mistake: Misconception) -> Alteration:
+def _get_alteration(exercise: Exercise, mistake: Misconception) -> Alteration:
     assert isinstance(exercise.misconceptions, MistakeFile)
     return exercise.misconceptions.alteration(mistake)
 
 
 @cache
-def _changed(exercise: Exercise, mistake: Misconception) -> Mapping[Key, str]:
-    alteration = _alteration(exercise, mistake)
+def _change_definitions(exercise: Exercise, mistake: Misconception) -> Mapping[Key, str]:
+    alteration = _get_alteration(exercise, mistake)
     return changed_definitions(exercise.reference, alteration.edits, body=alteration.body)
 
 
-def _shown(exercise: Exercise, changed: Mapping[Key, str]) -> ShownCode:
-    _, reached = _reached(exercise)
-    definitions = {key: _plain(changed.get(key, reached[key].code)) for key in _shown_keys(exercise)}
-    constants = _constants(exercise, definitions)
+def _build_shown_code(exercise: Exercise, changed: Mapping[Key, str]) -> ShownCode:
+    _, reached = _find_reached(exercise)
+    definitions = {key: _cached_simplify(changed.get(key, reached[key].code)) for key in _shown_keys(exercise)}
+    constants = _list_constants(exercise, definitions)
     return ShownCode(
         exercise, "\n\n\n".join([*filter(None, ["\n".join(constants)]), *definitions.values()]), definitions
     )
 
 
-_plain = cache(plain)
+_cached_simplify = cache(simplify_code)
 
 
 def _shown_keys(exercise: Exercise) -> list[Key]:
     """Return the exercise and its private helpers, helpers first; helpers that only check are left out."""
-    start, reached = _reached(exercise)
+    start, reached = _find_reached(exercise)
     shown, waiting = {start}, [start]
     while waiting:
-        new = {key for key in _sources().neighbours(*waiting.pop()) if is_private(key[1])} - shown
-        new = {key for key in new if not only_checks(key)}
+        new = {key for key in _project_sources().neighbours(*waiting.pop()) if is_private(key[1])} - shown
+        new = {key for key in new if not is_check(key)}
         shown |= new
         waiting += new
     return [key for key in reached if key in shown]
 
 
-def only_checks(key: Key) -> bool:
+def is_check(key: Key) -> bool:
     """Return whether a definition returns nothing, and so can only raise errors."""
-    node = _sources().text(key[0]).definitions[key[1]]
+    node = _project_sources().text(key[0]).definitions[key[1]]
     return isinstance(node, _DEFINITIONS) and returns_none(node)
 
 
-def _constants(exercise: Exercise, definitions: Mapping[Key, str]) -> list[str]:
+def _list_constants(exercise: Exercise, definitions: Mapping[Key, str]) -> list[str]:
     """Return the assignments of private constants that definitions use."""
     texts: dict[str, str] = {}
     for (module, _), code in definitions.items():
-        text = _sources().text(module)
+        text = _project_sources().text(module)
         for node in ast.walk(ast.parse(code)):
             statement = text.definitions.get(node.id) if isinstance(node, ast.Name) and is_private(node.id) else None
             if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-                texts.update(dict.fromkeys(assigned_names(statement), without_comments(text.source_of(statement))))
+                texts.update(dict.fromkeys(assigned_names(statement), remove_comments(text.source_of(statement))))
     return list(dict.fromkeys(texts.values()))
 
 
 @cache
-def _sources() -> Sources:
+def _project_sources() -> Sources:
     return Sources()
 
 
 @cache
-def _reached(exercise: Exercise) -> tuple[Key, dict[Key, Any]]:
+def _find_reached(exercise: Exercise) -> tuple[Key, dict[Key, Any]]:
     start = (exercise.reference.__module__, exercise.reference.__name__)
-    return start, _sources().reachable(start)
+    return start, _project_sources().reachable(start)

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from autograder.quizzes.mutation.places import name_of
+from autograder.quizzes.mutation.places import called_name
 
 _CHECKS = ("_check", "_require")
 
@@ -27,10 +27,10 @@ def is_guard(node: ast.AST) -> bool:
     if isinstance(node, ast.If):
         return not node.orelse and isinstance(node.body[-1], ast.Raise)
     is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-    return is_call and name_of(node.value.func).startswith(_CHECKS)  # type: ignore[attr-defined]
+    return is_call and called_name(node.value.func).startswith(_CHECKS)  # type: ignore[attr-defined]
 
 
-def lines_of_guards(code: str) -> Iterator[int]:
+def list_guard_lines(code: str) -> Iterator[int]:
     """Yield the numbers of a definition's lines that belong to guards, from 1."""
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.stmt) and is_guard(node):

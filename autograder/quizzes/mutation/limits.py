@@ -22,7 +22,7 @@ _WAITING = 30
 _LONGEST_TEXT = 1 << 20
 
 
-def in_fork(work: Callable[[], str], *, seconds: float, memory: int) -> tuple[str, float]:
+def run_in_fork(work: Callable[[], str], *, seconds: float, memory: int) -> tuple[str, float]:
     """Run ``work`` in a forked process; return its result, ``TOO_LONG`` or ``CRASHED``, and the CPU time in seconds.
 
     Args:
@@ -38,7 +38,7 @@ def in_fork(work: Callable[[], str], *, seconds: float, memory: int) -> tuple[st
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        _be_the_child(work, writing, seconds, memory)
+        _run_child(work, writing, seconds, memory)
     os.close(writing)
     with os.fdopen(reading, "rb") as answer:
         text = answer.read(_LONGEST_TEXT)
@@ -49,7 +49,7 @@ def in_fork(work: Callable[[], str], *, seconds: float, memory: int) -> tuple[st
     return (CRASHED if os.WEXITSTATUS(status) else text.decode()), took
 
 
-def _be_the_child(work: Callable[[], str], writing: int, seconds: float, memory: int) -> None:
+def _run_child(work: Callable[[], str], writing: int, seconds: float, memory: int) -> None:
     """Do the work and end this process, whatever happens."""
     status = 1
     try:

@@ -40,7 +40,7 @@ class Place:
             setattr(self.owner, self.field, before)
 
 
-def name_of(function: ast.expr) -> str:
+def called_name(function: ast.expr) -> str:
     """Return the last part of the name of a called function, or an empty text."""
     if isinstance(function, ast.Attribute):
         return function.attr

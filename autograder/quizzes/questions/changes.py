@@ -64,15 +64,15 @@ def visible_calls(sheet: Sheet) -> list[Call]:
     return list(found.values())
 
 
-def refuted_beside(sheet: Sheet, calls: Sequence[Call], mistake: str) -> list[str]:
+def list_refuted_mistakes(sheet: Sheet, calls: Sequence[Call], mistake: str) -> list[str]:
     """Return the known mistakes that answer one of the calls otherwise than a given one does."""
     names = [one.name for one in sheet.misconceptions]
     index = names.index(mistake)
     own = [call.answer_of(sheet, index) for call in calls]
-    return [name for i, name in enumerate(names) if i != index and not _all_same(sheet, calls, own, i)]
+    return [name for i, name in enumerate(names) if i != index and not _is_explained_by(sheet, calls, own, i)]
 
 
-def _all_same(sheet: Sheet, calls: Sequence[Call], answers: Sequence[Observation], mistake: int) -> bool:
+def _is_explained_by(sheet: Sheet, calls: Sequence[Call], answers: Sequence[Observation], mistake: int) -> bool:
     return all(is_same_answer(x, call.answer_of(sheet, mistake)) for x, call in zip(answers, calls, strict=False))
 
 
@@ -90,15 +90,15 @@ class Trials:
         self._code, self._sheet, self._calls, self._inputs = code, sheet, calls, inputs
         self._requests = [call.request for call in calls] + [item.request for item in inputs]
         limits = Tracer(code.filename, steps=_STEPS, seconds=_SECONDS)
-        self._own = _answers(code, code.source, self._requests, limits) or []
+        self._own = _run_changed_code(code, code.source, self._requests, limits) or []
         # What a change makes longer by far is not worth waiting for.
         self._steps = 2 * limits.steps + _SPARE_STEPS
-        self._costs = [_cost(code, request) for request in self._requests] if self._own else []
+        self._costs = [_estimate_cost(code, request) for request in self._requests] if self._own else []
 
     def _run(self, source: str, count: int | None = None) -> list[Observation] | None:
         """Return the answers of changed code to all requests, or to the first ones; None if it cannot be run, or every call is an error."""
         limits = Tracer(self._code.filename, steps=self._steps, seconds=_SECONDS)
-        answers = _answers(self._code, source, self._requests[:count], limits)
+        answers = _run_changed_code(self._code, source, self._requests[:count], limits)
         return None if answers is None or all(one.error for one in answers[: len(self._calls)]) else answers
 
     def changes(self) -> Iterator[Change]:
@@ -141,15 +141,15 @@ class Trials:
     def _mistakes_with(self, answers: Sequence[Observation]) -> list[int]:
         """Return the known mistakes that give these answers to the first calls."""
         every = range(len(self._sheet.misconceptions))
-        return [mistake for mistake in every if _all_same(self._sheet, self._calls, answers, mistake)]
+        return [mistake for mistake in every if _is_explained_by(self._sheet, self._calls, answers, mistake)]
 
 
-def _cost(code: Code, request: Request) -> int:
+def _estimate_cost(code: Code, request: Request) -> int:
     answer = LocalSubject(code.compiled()).observe(replace(request, action="operations"))
     return (answer.operations or 0) + _COST_OF_A_CALL + _COST_OF_A_WEIGHT * len(request.state or ())
 
 
-def _answers(code: Code, source: str, requests: Sequence[Request], limits: Tracer) -> list[Observation] | None:
+def _run_changed_code(code: Code, source: str, requests: Sequence[Request], limits: Tracer) -> list[Observation] | None:
     """Return the answers of changed code; None if it cannot be run, or runs too long."""
     with limits:
         try:

@@ -38,19 +38,21 @@ class Code:
         Raises:
             NoSourceError: if there is no source, or the code uses variables of a function around it.
         """
-        function = next(_functions(candidate), None)
+        function = next(_list_functions(candidate), None)
         name = str(getattr(candidate, "__name__", ""))
         if function is None:
             raise NoSourceError(f"{name or 'this object'} has no code in Python")
-        if any(inner.__closure__ and inner.__code__.co_freevars != ("__class__",) for inner in _functions(candidate)):
+        if any(
+            inner.__closure__ and inner.__code__.co_freevars != ("__class__",) for inner in _list_functions(candidate)
+        ):
             raise NoSourceError(f"{name} is defined inside another function")
         lines = linecache.getlines(function.__code__.co_filename, function.__globals__)
-        node = _definition("".join(lines), function.__code__, isinstance(candidate, type))
+        node = _find_definition("".join(lines), function.__code__, isinstance(candidate, type))
         if node is None:
             raise NoSourceError(f"the source of {name} cannot be read")
         first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
         text = textwrap.dedent("".join(lines[first - 1 : node.end_lineno])).rstrip("\n")
-        return cls(name, without_own_decorators(text), function.__globals__)
+        return cls(name, remove_course_decorators(text), function.__globals__)
 
     @property
     def filename(self) -> str:
@@ -83,7 +85,7 @@ class Code:
         return made
 
 
-def without_own_decorators(source: str) -> str:
+def remove_course_decorators(source: str) -> str:
     """Return a definition without decorators that register or wrap it."""
     node = ast.parse(source).body[0]
     assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
@@ -94,7 +96,7 @@ def without_own_decorators(source: str) -> str:
     return "\n".join(lines)
 
 
-def _functions(candidate: Any) -> Iterator[FunctionType]:
+def _list_functions(candidate: Any) -> Iterator[FunctionType]:
     """Yield a function without its decorators, or the methods of a class."""
     if isinstance(candidate, type):
         for value in vars(candidate).values():
@@ -105,7 +107,7 @@ def _functions(candidate: Any) -> Iterator[FunctionType]:
         yield function
 
 
-def _definition(text: str, code: CodeType, is_class: bool) -> Definition | None:
+def _find_definition(text: str, code: CodeType, is_class: bool) -> Definition | None:
     """Return the definition in a file or cell that holds a code object: the function itself, or the class around a method."""
     try:
         tree = ast.parse(text)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from autograder.checking.request import list_tensors
 from autograder.checking.sheet import Sheet
-from autograder.quizzes.questions.changes import Call, Change, Trials, refuted_beside, visible_calls
+from autograder.quizzes.questions.changes import Call, Change, Trials, list_refuted_mistakes, visible_calls
 from autograder.quizzes.questions.code import Code, docstring_lines
-from autograder.quizzes.questions.effects import Effects, effects
+from autograder.quizzes.questions.effects import Effects, find_effects
 from autograder.quizzes.questions.inputs import (
     READS,
     TRACED,
@@ -20,7 +20,7 @@ from autograder.quizzes.questions.inputs import (
     value_text,
     visible_inputs,
 )
-from autograder.quizzes.questions.properties import tables_of
+from autograder.quizzes.questions.properties import tabulate_properties
 from autograder.quizzes.questions.trace import watched_run
 
 # A diagnosis is an option with the words before its reason, if they are few.
@@ -44,7 +44,7 @@ class InputText:
 
 
 @dataclass(frozen=True)
-class Given:
+class SharedFacts:
     """The part of the facts that is the same for all code."""
 
     inputs: tuple[InputText, ...]
@@ -53,7 +53,7 @@ class Given:
     apart: Mapping[str, tuple[str, ...]]  # for each mistake that a change makes, the mistakes that answer otherwise
 
     @classmethod
-    def of(cls, sheet: Sheet, calls: list[Call], inputs: list[Input], changes: Iterable[Change]) -> Given:
+    def of(cls, sheet: Sheet, calls: list[Call], inputs: list[Input], changes: Iterable[Change]) -> SharedFacts:
         """Return this part for a sheet of visible tests."""
         short = {one.name: _REASON.sub("", one.explanation).rstrip(".") for one in sheet.misconceptions}
         made = {change.mistake for change in changes} - {""}
@@ -66,9 +66,12 @@ class Given:
                 )
                 for one in inputs
             ),
-            {text: tuple(sorted(numbers)) for text, numbers in tables_of([call.request for call in calls]).items()},
+            {
+                text: tuple(sorted(numbers))
+                for text, numbers in tabulate_properties([call.request for call in calls]).items()
+            },
             {name: text for name, text in short.items() if _can_be_option(text)},
-            {name: tuple(refuted_beside(sheet, calls, name)) for name in sorted(made)},
+            {name: tuple(list_refuted_mistakes(sheet, calls, name)) for name in sorted(made)},
         )
 
 
@@ -84,36 +87,36 @@ class Facts:
     exercise: str
     source: str  # the definition
     hidden_lines: tuple[int, ...]  # lines of docstrings, which are not shown
-    given: Given
+    given: SharedFacts
     runs: Mapping[int, str]  # the results of inputs as text, or empty, by the number of the input
     changes: tuple[Change, ...]  # what changes of a line showed
     effects: tuple[Effects, ...]  # what changes of an input showed
 
 
-def asked_of(sheet: Sheet) -> tuple[list[Call], list[Input]]:
+def select_calls_and_inputs(sheet: Sheet) -> tuple[list[Call], list[Input]]:
     """Return the calls and the inputs of a sheet that its questions use, without the calls that should raise an error."""
     calls = [call for call in visible_calls(sheet) if not call.expected.error and call.request.method != READS]
-    return [call for call in calls if _size(call) <= _LARGEST_RESULT][:_MOST_CALLS], visible_inputs(sheet)
+    return [call for call in calls if _result_size(call) <= _LARGEST_RESULT][:_MOST_CALLS], visible_inputs(sheet)
 
 
-def _size(call: Call) -> int:
+def _result_size(call: Call) -> int:
     return sum(tensor.numel() for tensor in list_tensors([*call.expected.outputs.values()]))
 
 
-def gather(code: Code, sheet: Sheet) -> Facts:
+def gather_facts(code: Code, sheet: Sheet) -> Facts:
     """Run a definition on visible inputs, as it is and with changed lines, and return the facts. Only the code decides them."""
-    calls, inputs = asked_of(sheet)
+    calls, inputs = select_calls_and_inputs(sheet)
     watched = [watched_run(code, item.request) for item in inputs[:TRACED]]
     texts = [result_text(run) if run and item.complete else "" for run, item in zip(watched, inputs, strict=False)]
     runs = {number: texts[number] for number, run in enumerate(watched) if run is not None}
     trials = Trials(code, sheet, calls, inputs if runs else [])
     changes = tuple(trials.changes()) if runs else ()
-    felt = [effects(code, item, number) for number, item in enumerate(inputs[:PERTURBED])] if runs else []
+    felt = [find_effects(code, item, number) for number, item in enumerate(inputs[:PERTURBED])] if runs else []
     return Facts(
         exercise=sheet.exercise,
         source=code.source,
         hidden_lines=docstring_lines(code.tree),
-        given=Given.of(sheet, calls, inputs, changes),
+        given=SharedFacts.of(sheet, calls, inputs, changes),
         runs=runs,
         changes=changes,
         effects=tuple(one for one in felt if one is not None),

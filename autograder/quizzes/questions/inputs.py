@@ -53,17 +53,17 @@ def visible_inputs(sheet: Sheet) -> list[Input]:
         for probe, expected in zip(section.probes, section.expected, strict=True):
             for request, answer in zip(probe.requests, expected, strict=True):
                 if request.action == "call" and not (answer.error or request.training or request.method == READS):
-                    item = described(rounded(request))
+                    item = describe_request(round_request(request))
                     if len(item.text) <= _LONGEST:
                         found.setdefault(content_key(item.request), item)
-    ordered = sorted(found.values(), key=lambda item: -_different_sizes(item.request))
+    ordered = sorted(found.values(), key=lambda item: -_rate_sizes(item.request))
     small = [item for item in ordered if item.complete]
     chosen = {id(item): item for item in (*ordered[: TRACED - 1], *small[:1], *ordered[:TRACED])}
     traced = list(chosen.values())[:TRACED]
     return [*traced, *(item for item in small if not any(item is one for one in traced))][:_MOST_INPUTS]
 
 
-def _different_sizes(request: Request) -> float:
+def _rate_sizes(request: Request) -> float:
     """Return how many different sizes above 1 the arguments have, and less where an axis has the size of another."""
     arguments = {**(request.init or {}), **request.arguments}
     tensors = list_tensors(arguments)
@@ -74,15 +74,15 @@ def _different_sizes(request: Request) -> float:
     return len({size for size in within if size > 1}) - 2 * repeated - unusual
 
 
-def one_decimal(tensor: Tensor) -> Tensor:
+def round_to_one_decimal(tensor: Tensor) -> Tensor:
     """Return a tensor of floats with one decimal; another tensor as it is."""
     return tensor.round(decimals=1) if tensor.is_floating_point() else tensor
 
 
-def rounded(
+def round_request(
     request: Request,
     most: int = _ROUNDED,
-    change: Callable[[Tensor], Tensor] = one_decimal,
+    change: Callable[[Tensor], Tensor] = round_to_one_decimal,
     *,
     may_change: Callable[[Tensor], bool] = lambda tensor: True,
 ) -> Request:
@@ -100,7 +100,7 @@ def rounded(
     return request.map_tensors(change) if floats and all(map(may_change, floats)) else request
 
 
-def described(request: Request) -> Input:
+def describe_request(request: Request) -> Input:
     """Return a request with its text."""
     parts = [f"{name} = {value_text(value)}" for name, value in (request.init or {}).items()]
     arguments = [f"{name} = {value_text(value)}" for name, value in request.arguments.items()]
@@ -127,7 +127,9 @@ def short_text(item: Input) -> str:
         if isinstance(value, Tensor) and not is_complete(value) and value.ndim
     }
     shapes = [f"{name} {'of ' * (value.ndim == 1)}{'×'.join(map(str, value.shape))}" for name, value in large.items()]
-    rest = described(replace(request, arguments={n: v for n, v in request.arguments.items() if n not in large})).text
+    rest = describe_request(
+        replace(request, arguments={n: v for n, v in request.arguments.items() if n not in large})
+    ).text
     tensors = f"tensor{'s' * (len(shapes) > 1)} {', '.join(shapes)}"
     if not large:
         return rest
@@ -168,7 +170,7 @@ def _is_small(value: Value) -> bool:
     return len(items) <= _MOST_ITEMS and all(map(_is_small, items))
 
 
-def redrawn(request: Request, draw: int) -> Request:
+def redraw_request(request: Request, draw: int) -> Request:
     """Return a request whose tensors have other numbers and the same sizes: truth values and integers of the same range."""
     generator = torch.Generator().manual_seed(draw)
 

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from autograder.quizzes.questions.change_kinds import (
+    ask_affected_rows,
+    ask_input,
+    ask_invariance,
+    ask_mistake,
+    ask_purpose,
+    ask_scale,
     edit_sentence,
-    feelings,
-    invariances,
-    mistakes,
-    purposes,
-    scales,
-    what_ifs,
 )
 from autograder.quizzes.questions.facts import Facts
-from autograder.quizzes.questions.question import OPTIONS, Question, made
+from autograder.quizzes.questions.question import OPTIONS, Question, make_question
 
 # At most one question in so many has a key that all correct code shares, and one in so many only asks what the code shows.
 GENERIC_ONE_IN, READING_ONE_IN = 2, 4
@@ -28,7 +28,7 @@ MOST_OF_A_LINE = 2
 _FRACTION = re.compile(r"[\d.]*(?:\.|e-?)\d+")
 
 
-def results(facts: Facts, rng: random.Random) -> Iterator[Question]:
+def ask_result(facts: Facts, rng: random.Random) -> Iterator[Question]:
     """Ask what comes out for a small input with one line changed; the options are what the code returns as it is, or changed elsewhere."""
     for number, result in rng.sample(sorted(facts.runs.items()), len(facts.runs)):
         changed = {text: change for change in facts.changes if (text := change.results.get(number, ""))}
@@ -42,7 +42,7 @@ def results(facts: Facts, rng: random.Random) -> Iterator[Question]:
             elsewhere = {one: f"This comes out if: {edit_sentence(changed[one].edit)}" for one in changed}
             reasons = [elsewhere.get(one, "Your code returns this as it is.") for one in options]
             told = f"Run on this input, the changed code returns {key}."
-            yield from made("result", f"result {changed[key].edit.lines}", text, options, reasons, told, rng)
+            yield from make_question("result", f"result {changed[key].edit.lines}", text, options, reasons, told, rng)
 
 
 def _needs_no_calculator(text: str, given: str) -> bool:
@@ -52,11 +52,11 @@ def _needs_no_calculator(text: str, given: str) -> bool:
 
 Kind: TypeAlias = Callable[[Facts, random.Random], Iterator[Question]]
 #: Kinds that ask what a line or an input is for, and kinds that ask what the code shows.
-UNDERSTANDING: tuple[Kind, ...] = (mistakes, purposes, what_ifs, feelings, invariances, scales)
-READING: tuple[Kind, ...] = (results,)
+UNDERSTANDING: tuple[Kind, ...] = (ask_mistake, ask_purpose, ask_input, ask_affected_rows, ask_invariance, ask_scale)
+READING: tuple[Kind, ...] = (ask_result,)
 
 
-def questions(facts: Facts, seed: int | str, count: int = 4) -> list[Question]:
+def make_questions(facts: Facts, seed: int | str, count: int = 4) -> list[Question]:
     """Return different questions about one definition, of as many kinds as there are. The same facts and seed give the same questions.
 
     Of four, three ask for understanding where the code allows it.
@@ -66,20 +66,20 @@ def questions(facts: Facts, seed: int | str, count: int = 4) -> list[Question]:
         count: how many are wanted; there may be fewer.
     """
     rng = random.Random(f"{seed} {facts.exercise}")
-    deep, plain = (_in_turn(facts, rng, kinds) for kinds in (UNDERSTANDING, READING))
+    deep, plain = (_order_candidates(facts, rng, kinds) for kinds in (UNDERSTANDING, READING))
     found: list[Question] = []
     for candidates, most in ((deep, count - count // READING_ONE_IN), (plain, count), (deep, count)):
         for question in candidates:
             if (
                 len(found) < most
-                and not any(_clash(question, other) for other in found)
+                and not any(_is_same_topic(question, other) for other in found)
                 and _has_room(question, found, count)
             ):
                 found.append(question)
     return rng.sample(found, len(found))
 
 
-def _in_turn(facts: Facts, rng: random.Random, kinds: Sequence[Kind]) -> list[Question]:
+def _order_candidates(facts: Facts, rng: random.Random, kinds: Sequence[Kind]) -> list[Question]:
     """Return candidates, one of each kind, then a second one of each kind, and so on; kinds in a random order."""
     ordered: list[tuple[int, int, Question]] = []
     for number, kind in enumerate(rng.sample(kinds, len(kinds))):
@@ -92,7 +92,7 @@ def _in_turn(facts: Facts, rng: random.Random, kinds: Sequence[Kind]) -> list[Qu
     return [question for _, _, question in sorted(ordered, key=lambda item: item[:2])]
 
 
-def _clash(a: Question, b: Question) -> bool:
+def _is_same_topic(a: Question, b: Question) -> bool:
     """Return whether two questions ask the same about one line; two different mistakes there are not the same."""
     same_kind = a.kind == b.kind and (a.kind != "mistake" or a.answer == b.answer)
     return a.text == b.text or (same_kind and bool(set(a.topic.split()) & set(b.topic.split())))

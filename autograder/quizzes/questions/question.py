@@ -58,7 +58,7 @@ class Question(MultipleChoice):
     @property
     def words(self) -> int:
         """The number of words of the question and its options."""
-        return words_in([self.text, *self.options])
+        return count_words([self.text, *self.options])
 
 
 # A conversation of two minutes has four questions.
@@ -66,12 +66,12 @@ MOST_WORDS = 45
 _WORD = re.compile(r"\S*\w\S*")
 
 
-def words_in(texts: Iterable[str]) -> int:
+def count_words(texts: Iterable[str]) -> int:
     """Return the number of words, without the signs of operators."""
     return sum(len(_WORD.findall(text)) for text in texts)
 
 
-def made(
+def make_question(
     kind: str,
     topic: object,
     text: str,
@@ -130,7 +130,7 @@ def question_text(question: Question, number: int) -> str:
     return "\n".join([f"{number}. {question.text}", *options])
 
 
-def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+def group_by_key(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
     """Return items by a key, in their order."""
     groups: dict[_Key, list[_Item]] = {}
     for item in items:

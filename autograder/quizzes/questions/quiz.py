@@ -10,8 +10,8 @@ from autograder.checking.decision import decide
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.quizzes.questions.code import Code, NoSourceError
-from autograder.quizzes.questions.facts import gather
-from autograder.quizzes.questions.kinds import questions
+from autograder.quizzes.questions.facts import gather_facts
+from autograder.quizzes.questions.kinds import make_questions
 from autograder.quizzes.questions.question import LETTERS, Question, numbered_code, question_text
 
 QUESTIONS = 3
@@ -33,11 +33,11 @@ def ask_about(candidate: Callable[..., Any], sheet: Sheet, seed: int | None = No
         print(f"{verdict}\n\nThe quiz asks about code that works. Correct it first, and then call quiz again.")
         return
     try:
-        facts = gather(Code.of(candidate), sheet)
+        facts = gather_facts(Code.of(candidate), sheet)
     except NoSourceError as error:
         print(f"There are no questions: {error}.")
         return
-    chosen = questions(facts, random.randrange(2**32) if seed is None else seed, QUESTIONS)
+    chosen = make_questions(facts, random.randrange(2**32) if seed is None else seed, QUESTIONS)
     if not chosen:
         print(
             f"There are no questions about this code of {facts.exercise}: it is too short, or it cannot be run step by step."
@@ -52,7 +52,7 @@ def _ask_all(chosen: list[Question]) -> None:
     for number, question in enumerate(chosen, start=1):
         print(question_text(question, number))
         try:
-            letter = _answer(len(question.options))
+            letter = _read_answer(len(question.options))
         except (EOFError, OSError, RuntimeError):  # a notebook that runs without a reader
             print(_NO_KEYBOARD)
             return
@@ -66,7 +66,7 @@ def _ask_all(chosen: list[Question]) -> None:
     print(f"{right} of {len(chosen)} right. Nothing is recorded; quiz again for other questions.")
 
 
-def _answer(options: int) -> str:
+def _read_answer(options: int) -> str:
     """Return the letter that is typed, or an empty text to stop."""
     letters = LETTERS[:options]
     while True:

@@ -13,8 +13,8 @@ from typing import Any
 from autograder.checking.recorded import FOLDER, read_sheet
 from autograder.checking.sheet import Sheet
 from autograder.quizzes.questions.code import Code
-from autograder.quizzes.questions.facts import gather
-from autograder.quizzes.questions.kinds import questions
+from autograder.quizzes.questions.facts import gather_facts
+from autograder.quizzes.questions.kinds import make_questions
 from autograder.quizzes.questions.quiz import ask_about
 
 _SEALED = ("autograder.checking", "autograder.quizzes")
@@ -74,8 +74,8 @@ def print_facts(sources: Mapping[str, str], namespace: Mapping[str, Any], mark: 
     for exercise, source in sources.items():
         with contextlib.redirect_stdout(_Nowhere()), contextlib.redirect_stderr(_Nowhere()):
             try:
-                facts = gather(Code(exercise, source, namespace), recorded_sheet(exercise))
-                made += len(questions(facts, 0, enough))
+                facts = gather_facts(Code(exercise, source, namespace), recorded_sheet(exercise))
+                made += len(make_questions(facts, 0, enough))
                 told = asdict(facts)
             except Exception as error:
                 told = {"failed": type(error).__name__}

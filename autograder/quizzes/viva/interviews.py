@@ -34,7 +34,7 @@ from autograder.intake.roster import read_roster
 from autograder.limited_process import FailedCallError, LimitedProcess
 from autograder.quizzes.questions.question import Question
 from autograder.quizzes.questions.quiz import ENOUGH
-from autograder.quizzes.viva.told_facts import DefinitionQuestions, chosen_definitions, parts_of
+from autograder.quizzes.viva.told_facts import DefinitionQuestions, choose_definitions, make_questions_by_definition
 
 # Characters that facts may have.
 _KEPT_OUTPUT = 2_000_000
@@ -69,21 +69,23 @@ class Interview:
         return sum(len(part.questions) for part in self.parts)
 
 
-def folder_of(course: Course, chapter: str) -> Path:
+def interview_folder(course: Course, chapter: str) -> Path:
     """Return the folder of a chapter's interviews."""
     return course.root / "viva" / chapter
 
 
-def usual_count(course: Course, chapter: str) -> int:
+def last_question_count(course: Course, chapter: str) -> int:
     """Return the number of questions per student that was chosen last for a chapter."""
     try:
-        newest = max((folder_of(course, chapter) / "students").glob("*.json"), key=lambda path: path.stat().st_mtime)
+        newest = max(
+            (interview_folder(course, chapter) / "students").glob("*.json"), key=lambda path: path.stat().st_mtime
+        )
         return int(json.loads(newest.read_text(encoding="utf-8"))["requested"])
     except (OSError, ValueError, KeyError, TypeError):
         return USUAL
 
 
-def interviews(
+def make_interviews(
     course: Course,
     chapter: str,
     count: int,
@@ -121,11 +123,11 @@ def interviews(
     names = {student: item.name for student, item in roster.items()}
     made: dict[str, Interview] = {}
     waiting: dict[str, _Task] = {}
-    with LimitedProcess(parts_of.__module__) as process:
+    with LimitedProcess(make_questions_by_definition.__module__) as process:
         process.start()
         for result in results:
-            task = _task(course, result, count, settings, names.get(result.student) or result.student, process)
-            kept = _read(course, chapter, task, whatever=task.student in answered)
+            task = _make_task(course, result, count, settings, names.get(result.student) or result.student, process)
+            kept = _read_interview(course, chapter, task, whatever=task.student in answered)
             if kept is not None or not task.sources:
                 made[task.student] = kept or task.interview(task.problem)
             else:
@@ -135,10 +137,12 @@ def interviews(
         for done in made:
             report(done)
         settings = replace(settings, kept_output=_KEPT_OUTPUT)
-        for execution in run_submissions(make_executor, settings, _submissions(course, waiting.values()), workers):
+        for execution in run_submissions(
+            make_executor, settings, _build_submissions(course, waiting.values()), workers
+        ):
             task = waiting[execution.student]
-            made[task.student] = _made(task, execution, settings.package, process)
-            _write(course, chapter, made[task.student])
+            made[task.student] = _make_interview(task, execution, settings.package, process)
+            _write_interview(course, chapter, made[task.student])
             report(task.student)
     return [made[student] for student in sorted(made)]
 
@@ -175,7 +179,7 @@ class _Task:
         return Interview(self.student, self.name, tuple(parts), escape_unprintable(problem), self.made_from, self.count)
 
 
-def _task(
+def _make_task(
     course: Course, result: GradeResult, count: int, settings: GradingSettings, name: str, process: LimitedProcess
 ) -> _Task:
     seed = f"{settings.seed} {result.chapter} {result.student}"
@@ -187,8 +191,8 @@ def _task(
     try:
         read = nbformat.read(path, as_version=4)
         cells = [cell.source for cell in read.cells if _is_own(cell)]
-        sources = process.call(chosen_definitions, cells, good, seed, seconds=_READING_SECONDS)
-        notebook = _with_questions(read, sources, mark, count)
+        sources = process.call(choose_definitions, cells, good, seed, seconds=_READING_SECONDS)
+        notebook = _add_question_cells(read, sources, mark, count)
     except FailedCallError as error:
         problem, notebook = f"the code could not be read for questions, because {error}", ""
     except Exception as error:  # a graded notebook that was damaged afterwards
@@ -202,7 +206,7 @@ def _is_own(cell: NotebookNode) -> bool:
     return cell.cell_type == "code" and not is_test(cell) and not is_locked(cell)
 
 
-def _with_questions(notebook: NotebookNode, sources: Mapping[str, str], mark: str, enough: int) -> str:
+def _add_question_cells(notebook: NotebookNode, sources: Mapping[str, str], mark: str, enough: int) -> str:
     """Return a notebook, as JSON, that loads what makes facts, runs a student's cells without tests, and prints facts about their code.
 
     Args:
@@ -222,26 +226,33 @@ def _with_questions(notebook: NotebookNode, sources: Mapping[str, str], mark: st
     return json.dumps(copy)
 
 
-def _submissions(course: Course, tasks: Iterable[_Task]) -> Iterator[Submission]:
+def _build_submissions(course: Course, tasks: Iterable[_Task]) -> Iterator[Submission]:
     for task in tasks:
         path = submitted_notebook(course, task.chapter, task.student)
         files = read_submitted_companions(course, task.chapter, path).files if path.parent.is_dir() else {}
         yield Submission(task.student, task.chapter, task.notebook, files)
 
 
-def _made(task: _Task, execution: Execution, package: str, process: LimitedProcess) -> Interview:
+def _make_interview(task: _Task, execution: Execution, package: str, process: LimitedProcess) -> Interview:
     """Return the questions made of what one run printed. Nothing that it printed is believed without a look."""
     if not execution.notebook:
         return task.interview(execution.failure)
     outputs = json.loads(execution.notebook)["cells"][-1].get("outputs", [])
-    printed = "".join(_text(output) for output in outputs if output.get("output_type") == "stream")
+    printed = "".join(_output_text(output) for output in outputs if output.get("output_type") == "stream")
     errors = [output for output in outputs if output.get("output_type") == "error"]
     if errors and task.mark not in printed:
         text = f"{errors[0].get('ename')}: {errors[0].get('evalue')}"[:200]
         return task.interview(f"the code could not be run for questions ({text})")
     try:
         made = process.call(
-            parts_of, printed, task.mark, task.sources, package, task.seed, task.count, seconds=_MAKING_SECONDS
+            make_questions_by_definition,
+            printed,
+            task.mark,
+            task.sources,
+            package,
+            task.seed,
+            task.count,
+            seconds=_MAKING_SECONDS,
         )
     except FailedCallError as error:
         return task.interview(f"no questions could be made of the code, because {error}")
@@ -250,22 +261,22 @@ def _made(task: _Task, execution: Execution, package: str, process: LimitedProce
     return task.interview("" if asked == task.count else f"the code gives {asked} of {task.count} questions", parts)
 
 
-def _text(output: Mapping[str, Any]) -> str:
+def _output_text(output: Mapping[str, Any]) -> str:
     text: str | Sequence[str] = output.get("text", "")
     return text if isinstance(text, str) else "".join(text)
 
 
 def _interview_path(course: Course, chapter: str, student: str) -> Path:
-    return folder_of(course, chapter) / "students" / f"{student}.json"
+    return interview_folder(course, chapter) / "students" / f"{student}.json"
 
 
-def _write(course: Course, chapter: str, interview: Interview) -> None:
+def _write_interview(course: Course, chapter: str, interview: Interview) -> None:
     path = _interview_path(course, chapter, interview.student)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(asdict(interview), indent=1).encode(), durable=False)
 
 
-def _read(course: Course, chapter: str, task: _Task, *, whatever: bool) -> Interview | None:
+def _read_interview(course: Course, chapter: str, task: _Task, *, whatever: bool) -> Interview | None:
     """Return earlier questions about the same code, or about whatever code; None if the student has no such questions."""
     try:
         kept = msgspec.json.decode(_interview_path(course, chapter, task.student).read_bytes(), type=Interview)

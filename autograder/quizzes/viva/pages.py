@@ -18,19 +18,19 @@ def write_pages(interviews: Sequence[Interview], folder: Path, *, title: str) ->
     Raises:
         CourseError: if they cannot be written.
     """
-    pages = {folder / f"{name}.html": page(name, interviews, title).encode() for name in ("questions", "keys")}
+    pages = {folder / f"{name}.html": render_page(name, interviews, title).encode() for name in ("questions", "keys")}
     write_all_or_none(pages)
     first, second = pages
     return first, second
 
 
-def page(name: str, interviews: Sequence[Interview], title: str) -> str:
+def render_page(name: str, interviews: Sequence[Interview], title: str) -> str:
     """Return one of the two pages, ``"questions"`` or ``"keys"``, as HTML."""
     environment = printable_environment("autograder.quizzes.viva", "viva.css")
-    environment.filters["code"] = _code
+    environment.filters["code"] = _number_lines
     html: str = environment.get_template(f"{name}.html").render(interviews=interviews, title=title, letters=LETTERS)
     return html
 
 
-def _code(part: DefinitionQuestions) -> str:
+def _number_lines(part: DefinitionQuestions) -> str:
     return numbered_code(part.source, part.hidden_lines)

@@ -162,7 +162,10 @@ def test_what_fails_in_two_runs_gets_no_points(
     for student in ("ann", "ben"):
         hand_in(student, filled())
     executor = LOST if broken == "execute" else Scripted()
-    places: dict[str, tuple[Any, str]] = {"sanitise": (run_module, "build_submission"), "record": (GradebookWriter, "record")}
+    places: dict[str, tuple[Any, str]] = {
+        "sanitise": (run_module, "build_submission"),
+        "record": (GradebookWriter, "record"),
+    }
     owner, name = places.get(broken, (None, ""))
     real = getattr(owner, name, None)
 

@@ -55,7 +55,7 @@ class VivaApplication(LocalApplication):
     def conversation(self, interview: Interview) -> Conversation:
         """Return what is recorded about a student; answers on another sheet are not shown."""
         recorded = self.journal.conversation(interview.student)
-        return matching(recorded, interview)
+        return drop_other_answers(recorded, interview)
 
     def write_gradebook(self) -> None:
         """Bring the gradebook up to date, or keep the reason why that was impossible."""
@@ -66,7 +66,7 @@ class VivaApplication(LocalApplication):
             self.problem = f"The answers are recorded, but not yet in the gradebook: {error.what}."
 
 
-def matching(recorded: Conversation, interview: Interview) -> Conversation:
+def drop_other_answers(recorded: Conversation, interview: Interview) -> Conversation:
     """Return a recorded conversation, without the answers if they belong to another sheet of questions."""
     if recorded.sheet in ("", interview.made_from):
         return recorded
@@ -97,7 +97,10 @@ class StudentsHandler(VivaHandler):
         find = self.get_query_argument("find", "").strip()
         recorded = self.application.journal.conversations()
         interviews = self.application.interviews.values()
-        talks = {one.student: matching(recorded.get(one.student, Conversation(one.student)), one) for one in interviews}
+        talks = {
+            one.student: drop_other_answers(recorded.get(one.student, Conversation(one.student)), one)
+            for one in interviews
+        }
         only_open = bool(self.get_query_argument("open", ""))
         shown = [
             one
@@ -140,9 +143,9 @@ class StudentHandler(VivaHandler):
         here = page_address(interview.student)
         if action == "answer":
             number, _, option = value.partition(".")
-            return f"{here}#question-{self._answer(interview, conversation, _index(number), _index(option)) + 1}"
+            return f"{here}#question-{self._answer(interview, conversation, _parse_index(number), _parse_index(option)) + 1}"
         if action == "back":
-            return f"{here}#question-{self._answer(interview, conversation, _index(value), None) + 1}"
+            return f"{here}#question-{self._answer(interview, conversation, _parse_index(value), None) + 1}"
         if action == "go":
             return page_address(self._interview(value).student)
         if action != "save":
@@ -151,7 +154,7 @@ class StudentHandler(VivaHandler):
 
     def _answer(self, interview: Interview, conversation: Conversation, number: int, option: int | None) -> int:
         """Record an answer, or take it back; return the number of the question."""
-        answer = _checked(interview, conversation, number, option)
+        answer = _check_answer(interview, conversation, number, option)
         application = self.application
         sheet = interview.made_from, interview.count
         application.journal.answer(interview.student, application.marker, *sheet, number, answer)
@@ -173,7 +176,7 @@ class StudentHandler(VivaHandler):
             "student.html",
             interview=interview,
             conversation=conversation,
-            parts=_numbered(interview),
+            parts=_number_questions(interview),
             before=students[at - 1] if at else "",
             after=students[at + 1] if at + 1 < len(students) else "",
             notice=notice,
@@ -187,7 +190,7 @@ def page_address(student: str) -> str:
     return f"/student/{quote(student, safe='')}"
 
 
-def _numbered(interview: Interview) -> list[tuple[str, str, dict[int, Question]]]:
+def _number_questions(interview: Interview) -> list[tuple[str, str, dict[int, Question]]]:
     """Return each exercise with its code and its questions by number, from 0."""
     parts, number = [], 0
     for part in interview.parts:
@@ -197,13 +200,15 @@ def _numbered(interview: Interview) -> list[tuple[str, str, dict[int, Question]]
     return parts
 
 
-def _index(text: str) -> int:
+def _parse_index(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 4):
         raise HTTPError(400, reason="Not a number")
     return int(text)
 
 
-def _checked(interview: Interview, conversation: Conversation, number: int, option: int | None) -> VivaAnswer | None:
+def _check_answer(
+    interview: Interview, conversation: Conversation, number: int, option: int | None
+) -> VivaAnswer | None:
     """Return the answer that a button stands for; None if it takes one back."""
     if number >= interview.count:
         raise HTTPError(400, reason="No such question")
