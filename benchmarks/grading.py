@@ -273,7 +273,7 @@ def lower_bound(room: Classroom) -> Turn:
             zygote.make_ready()
             begin, cpu = perf_counter(), 0.0
             for notebook in notebooks:
-                child = zygote.child(2**28)
+                child = zygote.fork_child(2**28)
                 for cell in notebook.cells:
                     if cell.cell_type != "code":
                         continue

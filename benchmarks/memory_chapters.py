@@ -42,7 +42,7 @@ class Assignment:
 
     def graded_by(self, executor: WorkerExecutor) -> None:
         """Let a worker grade all notebooks; of one that cannot be graded, the failure is no matter."""
-        executor.change(GradingSettings(seed=1, package=self.package))
+        executor.change_settings(GradingSettings(seed=1, package=self.package))
         for number, notebook in enumerate(self.notebooks):
             executor.grade_one(Submission(f"student-{number}", self.chapter, notebook))
 

@@ -150,7 +150,7 @@ def labelled_answers(name: str) -> Iterator[tuple[str, CodeAnswer]]:
 
 
 def _spellings(grader: Grader, mistake: Misconception) -> Iterator[tuple[str, CollectedAnswers]]:
-    plain = grader.ask(mistake.wrong)
+    plain = grader.ask(mistake.implementation)
     yield mistake.name, plain
     for seed in (1, 2):
         yield f"{mistake.name} noise {seed}", replace(plain, answers=noisy(plain.answers, seed))
@@ -161,4 +161,4 @@ def _spellings(grader: Grader, mistake: Misconception) -> Iterator[tuple[str, Co
 
 
 def _source_of(mistake: Misconception) -> str:
-    return "".join(linecache.getlines(str(sys.modules[mistake.wrong.__module__].__file__)))
+    return "".join(linecache.getlines(str(sys.modules[mistake.implementation.__module__].__file__)))

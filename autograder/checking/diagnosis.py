@@ -56,7 +56,7 @@ def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Proble
     mistakes = [number for number, mistake in enumerate(sheet.misconceptions) if mistake in diagnoses]
     for j in hidden:
         diagnoses[j] = next(
-            (sheet.misconceptions[number] for number in mistakes if sheet.is_failed_by(number, j)), None
+            (sheet.misconceptions[number] for number in mistakes if sheet.mistake_fails(number, j)), None
         )
     return diagnoses
 
@@ -74,14 +74,14 @@ def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Probl
     if not failed or all(problem is not None and problem.message == NOT_WRITTEN for problem in problems):
         return nothing
     # Asking a mistake takes time, so stop at its first different answer.
-    answered_by = {j: sheet.answered_by(j, answers[j]) for j in failed}
+    answered_by = {j: sheet.find_mistakes_giving(j, answers[j]) for j in failed}
     candidates = []
     for i in sorted(set().union(*answered_by.values())):
-        if any(j not in answered_by and sheet.is_failed_by(i, j) for j in range(len(problems))):
+        if any(j not in answered_by and sheet.mistake_fails(i, j) for j in range(len(problems))):
             continue  # it fails what the subject passed
-        fails = {j for j in failed if sheet.is_failed_by(i, j)}
+        fails = {j for j in failed if sheet.mistake_fails(i, j)}
         same = all(
-            i in answered_by[j] if j in answered_by else sheet.is_answered_by(i, j, observations)
+            i in answered_by[j] if j in answered_by else sheet.mistake_explains(i, j, observations)
             for j, observations in enumerate(answers)
         )
         if same and fails == set(failed) and _has_content(sheet, answers):
@@ -166,7 +166,7 @@ def _diagnose_by_case(sheet: Sheet, answers: Sequence[Answers], failed: Sequence
     possible = [
         comparison
         for comparison in compared
-        if comparison.explained and not any(sheet.is_failed_by(comparison.mistake, j) for j in passed)
+        if comparison.explained and not any(sheet.mistake_fails(comparison.mistake, j) for j in passed)
     ]
     group: tuple[_Comparison, ...] = ()
     if singles := [comparison for comparison in possible if not comparison.against]:

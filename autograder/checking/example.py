@@ -165,7 +165,7 @@ class _Line:
     after: bool = False  # whether others come after them
 
 
-def _window(first: int, length: int) -> slice:
+def _select_columns(first: int, length: int) -> slice:
     """Return the columns of a row to show: all, or some around the first difference."""
     start = max(0, min(first - WINDOW // 2, length - WINDOW))
     return slice(start, min(length, start + WINDOW))
@@ -177,7 +177,7 @@ def _tensor_rows(label: str, request: Request, actual: Tensor, expected: Tensor)
     wrong = find_wrong_entries(a, b)
     *row, column = wrong.nonzero()[0].tolist()
     index, length = tuple(row), b.shape[-1]
-    shown = _window(column, length)
+    shown = _select_columns(column, length)
     actual_row, expected_row, differs = a[index][shown].tolist(), b[index][shown].tolist(), wrong[index][shown].tolist()
     texts = [
         format_distinctly(x, y) if bad else (number_text(x), number_text(y))
@@ -201,7 +201,7 @@ def _input_rows(request: Request, index: tuple[int, ...], shape: Sequence[int], 
             lines.append(_Line(head, [number_text(value[index].item())]))
         elif value.ndim == len(shape) and value.shape[:-1] == tuple(shape[:-1]):
             length = value.shape[-1]
-            part = shown if length == shape[-1] else _window(0, length)
+            part = shown if length == shape[-1] else _select_columns(0, length)
             entries = [number_text(number) for number in value[index][part].tolist()]
             lines.append(_Line(head, entries, part.start > 0, part.stop < length))
     return lines[:_MOST_INPUTS]
@@ -242,7 +242,7 @@ def _side_by_side(label: str, actual: Sequence[Value], expected: Sequence[Value]
     differs = [describe_difference("", a, b) is not None for a, b in pairs]
     if True not in differs:
         return []
-    shown = _window(differs.index(True), length)
+    shown = _select_columns(differs.index(True), length)
     cut = shown.start > 0, shown.stop < length
     texts = [_entry_texts(a, b, differ=differ) for (a, b), differ in zip(pairs[shown], differs[shown], strict=True)]
     lines = [_Line("yours", [text[0] for text in texts], *cut), _Line("expected", [text[1] for text in texts], *cut)]

@@ -37,7 +37,7 @@ def matches(observed: Observations, expected: Observations, options: Mapping[str
     if options.get("single"):
         observed, expected = ([_to_single_precision(each) for each in side] for side in (observed, expected))
     for answer, reference in zip(observed, expected, strict=True):
-        fields = _fields(options)
+        fields = _output_field_names(options)
         problem = _find_structural_difference(answer, reference, fields) or next(
             (
                 p
@@ -67,10 +67,10 @@ def finite(observed: Observations, expected: Observations, options: Mapping[str,
 def matches_part(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return what is wrong with the outputs in the option ``outputs``, or None; others need only exist."""
     for answer, reference in zip(observed, expected, strict=True):
-        if problem := _find_other_container(answer, reference, _fields(options)):
+        if problem := _find_other_container(answer, reference, _output_field_names(options)):
             return problem
         for name in options["outputs"]:
-            label = result_name(name, _fields(options))
+            label = result_name(name, _output_field_names(options))
             if problem := describe_difference(label, answer.outputs[name], reference.outputs[name]):
                 return problem
     return None
@@ -84,12 +84,12 @@ def answers(observed: Observations, expected: Observations, options: Mapping[str
 def shapes(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return what is wrong with the outputs' names, shapes or dtypes, or None; values are ignored."""
     for answer, reference in zip(observed, expected, strict=True):
-        if problem := _find_structural_difference(answer, reference, _fields(options)):
+        if problem := _find_structural_difference(answer, reference, _output_field_names(options)):
             return problem
         for name, value in reference.outputs.items():
             other = answer.outputs[name]
             if isinstance(value, Tensor) and other.dtype != value.dtype:
-                label = result_name(name, _fields(options))
+                label = result_name(name, _output_field_names(options))
                 return f"{label} has dtype {dtype_text(other)}, expected {dtype_text(value)}"
     return None
 
@@ -429,7 +429,7 @@ def _to_single_precision(observation: Observation) -> Observation:
     return replace(observation, outputs=outputs)
 
 
-def _fields(options: Mapping[str, Value]) -> Mapping[str, str]:
+def _output_field_names(options: Mapping[str, Value]) -> Mapping[str, str]:
     """Return the field names of a named-tuple result, by the names of its items in an observation."""
     fields: Mapping[str, str] = options.get("fields", {})
     return fields

@@ -176,10 +176,10 @@ class GradientDescent(torch.optim.Optimizer):
                 for parameter in group["params"]:
                     if parameter.grad is not None:
                         gradient = -parameter.grad if group["maximize"] else parameter.grad
-                        parameter.sub_(self._direction(parameter, gradient, group), alpha=group["lr"])
+                        parameter.sub_(self._compute_direction(parameter, gradient, group), alpha=group["lr"])
         return loss
 
-    def _direction(self, parameter: nn.Parameter, gradient: Tensor, group: Mapping[str, Any]) -> Tensor:
+    def _compute_direction(self, parameter: nn.Parameter, gradient: Tensor, group: Mapping[str, Any]) -> Tensor:
         return gradient
 
 
@@ -198,7 +198,7 @@ class AdaptiveMoments(GradientDescent):
     ) -> None:
         super().__init__(params, lr, betas=betas, eps=eps)
 
-    def _direction(self, parameter: nn.Parameter, gradient: Tensor, group: Mapping[str, Any]) -> Tensor:
+    def _compute_direction(self, parameter: nn.Parameter, gradient: Tensor, group: Mapping[str, Any]) -> Tensor:
         (first, second), state = group["betas"], self.state[parameter]
         if not state:
             zero = torch.zeros_like(gradient)
@@ -291,7 +291,7 @@ def _device_of(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str,
     return min(devices - {torch.device("meta")}, key=str, default=torch.device("cpu"))
 
 
-def _generator(seed: int, device: torch.device) -> torch.Generator:
+def _make_generator(seed: int, device: torch.device) -> torch.Generator:
     return torch.Generator(device).manual_seed(seed)
 
 
@@ -300,7 +300,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "Perceptron": Perceptron,
     "TextReader": TextReader,
     "RecallingModel": RecallingModel,
-    "Generator": _generator,
+    "Generator": _make_generator,
     "SGD": GradientDescent,
     "Adam": AdaptiveMoments,
     "Rates": Rates,

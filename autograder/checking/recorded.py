@@ -63,14 +63,14 @@ def check(
         latest = max(chapters.values(), default="")
         names = [stem for stem, chapter in chapters.items() if chapter == latest]
         raise LookupError(explain_no_exercise(candidate, names, list(chapters)))
-    verdict = decide(_load(path), LocalSubject(candidate))
+    verdict = decide(_load_sheet(path), LocalSubject(candidate))
     note = "" if verdict.passed else explain_failing_dependency(candidate, _has_right_numbers)
     return replace(verdict, site=SITE, note=note)
 
 
 def _has_right_numbers(candidate: Any) -> bool | None:
     path = FOLDER / f"{candidate.__name__}.safetensors"
-    return has_right_numbers(_load(path), LocalSubject(candidate)) if path.is_file() else None
+    return has_right_numbers(_load_sheet(path), LocalSubject(candidate)) if path.is_file() else None
 
 
 def _read_chapter(path: Path) -> str:
@@ -81,7 +81,7 @@ def _read_chapter(path: Path) -> str:
 
 
 @cache
-def _load(path: Path) -> Sheet:
+def _load_sheet(path: Path) -> Sheet:
     return read_sheet(path)
 
 
@@ -106,7 +106,7 @@ def write_sheet(sheet: Sheet, path: Path) -> None:
         "misconceptions": [
             {
                 "diagnosis": vars(diagnosis),
-                "answers": [_pack_answers(sheet.answers_of(i, j), store) for j in range(len(sheet.sections))],
+                "answers": [_pack_answers(sheet.list_mistake_answers(i, j), store) for j in range(len(sheet.sections))],
             }
             for i, diagnosis in enumerate(sheet.misconceptions)
         ],
@@ -161,7 +161,7 @@ class _Store:
             self.shared.append(text)
         return self._indices[text]
 
-    def packed(self, index: int) -> Value:
+    def get_packed(self, index: int) -> Value:
         """Return the packed value at an index."""
         return json.loads(self.shared[index])
 
@@ -231,7 +231,7 @@ def _unpack(value: Value, store: _Store) -> Value:
         if kind == "tensor":
             return store.tensors[content]
         if kind == "shared":
-            return _unpack(store.packed(content), store)
+            return _unpack(store.get_packed(content), store)
         if kind == "tuple":
             return tuple(_unpack(item, store) for item in content)
         return {key: _unpack(item, store) for key, item in content.items()}

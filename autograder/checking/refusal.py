@@ -116,12 +116,12 @@ def _make_refusal(name: str, when: str, called: set[str]) -> Callable[..., Any]:
     return refusing
 
 
-def _template(*args: object, **kwargs: object) -> object:
+def _make_template(*args: object, **kwargs: object) -> object:
     target: Any = "target"
     return target(*args, **kwargs)
 
 
-_TEMPLATE = _template.__code__
+_TEMPLATE = _make_template.__code__
 
 
 def _calling_code(target: Callable[..., Any], code: CodeType) -> CodeType:

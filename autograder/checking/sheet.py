@@ -71,7 +71,7 @@ class Sheet:
     def with_rules(self, rules: Sequence[Probe]) -> Sheet:
         """Return the sheet with other rules; both sheets share the known mistakes' answers."""
         other = replace(self, rules=rules)
-        vars(other).update(_answers=self._answers, _failed=self._failed, _glances=self._glances)
+        vars(other).update(_answers=self._answers, _failed=self._failed, _fingerprint_cache=self._fingerprint_cache)
         return other
 
     def answer(self, mistake: int, section: int, probe: int) -> Sequence[Observation]:
@@ -91,18 +91,18 @@ class Sheet:
         _, section, probe = key
         return self.plain if self.plain is not None and probe < len(self.plain.sections[section].probes) else self
 
-    def answers_of(self, mistake: int, section: int) -> Answers:
+    def list_mistake_answers(self, mistake: int, section: int) -> Answers:
         """Return a known mistake's answers to one row's test cases."""
         return [self.answer(mistake, section, probe) for probe in range(len(self.sections[section].probes))]
 
-    def answered_by(self, section: int, answers: Answers) -> set[int]:
+    def find_mistakes_giving(self, section: int, answers: Answers) -> set[int]:
         """Return the known mistakes that give these answers to a row, in the fields that the judges compare."""
         options = compared_fields(self.sections[section].probes[0])
-        kinds, lasts = self._fingerprints(section)
+        kinds, lasts = self._mistake_fingerprints(section)
         near = match_fingerprints(answers[0][0], kinds, lasts, **options)
-        return {i for i in near.nonzero().flatten().tolist() if self.is_answered_by(i, section, answers)}
+        return {i for i in near.nonzero().flatten().tolist() if self.mistake_explains(i, section, answers)}
 
-    def is_answered_by(self, mistake: int, section: int, answers: Answers) -> bool:
+    def mistake_explains(self, mistake: int, section: int, answers: Answers) -> bool:
         """Return whether a known mistake gives these answers."""
         return all(
             is_same_answer(x, y, **compared_fields(probe))
@@ -110,7 +110,7 @@ class Sheet:
             for x, y in zip(observations, self.answer(mistake, section, number), strict=True)
         )
 
-    def is_failed_by(self, mistake: int, section: int) -> bool:
+    def mistake_fails(self, mistake: int, section: int) -> bool:
         """Return whether a known mistake fails a row."""
         key = mistake, section
         if key not in self._failed:
@@ -132,36 +132,36 @@ class Sheet:
                 self.answer(*key)
         for section in {section for _, section, _ in answers}:
             if all(self._is_known((i, section, 0)) for i in range(len(self.misconceptions))):
-                self._fingerprints(section)
+                self._mistake_fingerprints(section)
         for mistake in {mistake for mistake, _, _ in answers}:
             if all(self._is_known((mistake, j, k)) for j, s in enumerate(self.sections) for k in range(len(s.probes))):
                 for section in range(len(self.sections)):
-                    self.is_failed_by(mistake, section)
+                    self.mistake_fails(mistake, section)
 
     def _is_known(self, key: Place) -> bool:
         return key in self._owning_sheet(key)._answers
 
-    def _fingerprints(self, section: int) -> tuple[Tensor, Tensor]:
+    def _mistake_fingerprints(self, section: int) -> tuple[Tensor, Tensor]:
         """Return the fingerprint of every known mistake's answer to a row's first test case.
 
         After a fork, reading the fingerprints copies far less memory than reading the answers.
         """
         if self.plain is not None:
-            return self.plain._fingerprints(section)
-        if section not in self._glances:
+            return self.plain._mistake_fingerprints(section)
+        if section not in self._fingerprint_cache:
             options = compared_fields(self.sections[section].probes[0])
             glances = [
                 fingerprint_answer(self.answer(i, section, 0)[0], **options) for i in range(len(self.misconceptions))
             ]
             kinds, lasts = [kind for kind, _ in glances], [last for _, last in glances]
-            self._glances[section] = (
+            self._fingerprint_cache[section] = (
                 torch.tensor(kinds, dtype=torch.int64),
                 torch.tensor(lasts, dtype=torch.float64),
             )
-        return self._glances[section]
+        return self._fingerprint_cache[section]
 
     @property
-    def answered(self) -> Mapping[Place, Sequence[Observation]]:
+    def computed_answers(self) -> Mapping[Place, Sequence[Observation]]:
         """The known mistakes' answers so far, in the order in which they were computed."""
         return self._answers
 
@@ -179,7 +179,7 @@ class Sheet:
         return {}
 
     @cached_property
-    def _glances(self) -> dict[int, tuple[Tensor, Tensor]]:
+    def _fingerprint_cache(self) -> dict[int, tuple[Tensor, Tensor]]:
         return {}
 
 

@@ -87,7 +87,7 @@ class LocalSubject:
         ):
             # nbgrader would take all points for a warning on stderr.
             warnings.simplefilter("ignore")
-            observation = self._attempt(request)
+            observation = self._attempt_request(request)
         if borrowed:
             return Observation(error=f"{UsesReferenceError.__name__}: {borrowed[0]}")
         return observation
@@ -119,7 +119,7 @@ class LocalSubject:
             called.clear()
         return observation
 
-    def _attempt(self, request: Request) -> Observation:
+    def _attempt_request(self, request: Request) -> Observation:
         try:
             if request.action == "call" and request.method == "get_parameter":
                 return _ACTIONS[request.action](self._build_once(request), replace(request, init=None))
@@ -140,10 +140,10 @@ class LocalSubject:
 def _failed_observation(error: BaseException) -> Observation:
     # PyTorch raises NotImplementedError too, for what a device or a dtype cannot do, and then says so; a stub says nothing.
     unfinished = isinstance(error, NotImplementedError) and not _error_text(error)
-    return Observation(error=_describe(error), unfinished=unfinished)
+    return Observation(error=_describe_error(error), unfinished=unfinished)
 
 
-def _describe(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     text = _error_text(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
@@ -331,16 +331,16 @@ def _observe_meta(candidate: Callable[..., Any], request: Request) -> Observatio
                 for name, leaf in _observe_call(candidate, request).outputs.items()
                 if name.startswith("output")
             }
-            return Observation(outputs=_shapes(returned))
+            return Observation(outputs=_replace_by_shapes(returned))
     for name, leaf in (item for leaves in results for item in leaves.items()):
         if isinstance(leaf, Tensor) and leaf.device.type != "meta":
             raise WrongResultError(
                 f"{result_name(name)} is on the {leaf.device.type.upper()}, although the inputs are on another device"
             )
-    return Observation(outputs=_shapes(results[0]))
+    return Observation(outputs=_replace_by_shapes(results[0]))
 
 
-def _shapes(leaves: Mapping[str, Any]) -> dict[str, Any]:
+def _replace_by_shapes(leaves: Mapping[str, Any]) -> dict[str, Any]:
     """Return leaves with each tensor replaced by its shape."""
     return {name: tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for name, leaf in leaves.items()}
 
@@ -403,7 +403,7 @@ def _observe_functions(
         result = _target_callable(target, request)(
             **arguments, **build_fixtures(request.props or {}, request.arguments)
         )
-    return Observation(outputs=_shapes(flatten_outputs(result)))
+    return Observation(outputs=_replace_by_shapes(flatten_outputs(result)))
 
 
 def _observe_attributes(candidate: Callable[..., Any], request: Request) -> Observation:
@@ -512,7 +512,7 @@ def _copies_to_cpu(operation: str, args: Sequence[Any], kwargs: Mapping[str, Any
 
 
 @cache
-def _accelerator() -> Any:
+def _accelerator_module() -> Any:
     """Return PyTorch's module for its accelerator, such as ``torch.cuda``; None without a seedable one."""
     device = torch.accelerator.current_accelerator()
     module = None if device is None else torch.get_device_module(device)
@@ -527,7 +527,7 @@ def _seed_random_numbers() -> Iterator[None]:
     """
     before = torch.default_generator.get_state()
     torch.default_generator.manual_seed(0)
-    accelerator = _accelerator()
+    accelerator = _accelerator_module()
     if accelerator is not None and accelerator.is_initialized():
         accelerator.manual_seed_all(0)
     try:

@@ -195,7 +195,7 @@ def _describe_absent(
     name: str, result: MissingExercise, cells: Sequence[str], errors: Sequence[CellError], asked: Sequence[str]
 ) -> AbsentExercise:
     """Describe a name that could not be checked: its points, and the cell error or misspelling that caused it."""
-    cause = next((error for error in reversed(errors) if _defines(cells[error.cell - 1], name)), None)
+    cause = next((error for error in reversed(errors) if _seems_to_define(cells[error.cell - 1], name)), None)
     reason = result.reason
     if reason == NOT_DEFINED and cause is None:
         others = (other for cell in cells for other in _DEFINED.findall(cell) if other not in asked)
@@ -204,7 +204,7 @@ def _describe_absent(
     return AbsentExercise(name, reason, result.points, cause)
 
 
-def _defines(source: str, name: str) -> bool:
+def _seems_to_define(source: str, name: str) -> bool:
     """Return whether a cell seems to define a name, even if the cell is invalid Python."""
     return re.search(rf"^\s*(async\s+def|def|class)\s+{name}\b|^{name}\s*=", source, re.MULTILINE) is not None
 

@@ -97,10 +97,10 @@ def _excerpts_around_difference(actual: str, expected: str) -> tuple[str, str]:
         return repr(actual), repr(expected)
     index = next((i for i, (a, b) in enumerate(zip(actual, expected, strict=False)) if a != b), None)
     index = min(len(actual), len(expected)) if index is None else index
-    return _excerpt(actual, index), _excerpt(expected, index)
+    return _shorten_around(actual, index), _shorten_around(expected, index)
 
 
-def _excerpt(text: str, index: int) -> str:
+def _shorten_around(text: str, index: int) -> str:
     first, last = max(0, index - _AROUND), index + _AROUND
     return f"{'…' if first else ''}{text[first:last]!r}{'…' if last < len(text) else ''}"
 
@@ -138,7 +138,7 @@ def describe_other_items(actual: Observation, expected: Observation, fields: Map
         return f"it returns None, expected {_describe_part(expected, [], fields)}: is there a return?"
     prefix: list[str] = []
     while True:
-        items = _children(actual, prefix), _children(expected, prefix)
+        items = _list_child_indices(actual, prefix), _list_child_indices(expected, prefix)
         if items[0] != items[1] or (not any(items) and _names_under(actual, prefix) != _names_under(expected, prefix)):
             return _describe_count_difference(actual, expected, prefix, {} if prefix else fields)
         deeper = next(
@@ -158,7 +158,7 @@ def _describe_count_difference(
     actual: Observation, expected: Observation, prefix: list[str], fields: Mapping[str, str]
 ) -> str:
     """Describe the difference in the number of items under a prefix."""
-    present, required = _children(actual, prefix), _children(expected, prefix)
+    present, required = _list_child_indices(actual, prefix), _list_child_indices(expected, prefix)
     parent = _OUTPUT + "".join(prefix)
     missing, extra = [i for i in required if i not in present], [i for i in present if i not in required]
     if present and missing and not extra:
@@ -187,7 +187,7 @@ def _empty_containers(observation: Observation) -> dict[str, str]:
     return {name: kind for name, kind in pairs if kind in _EMPTY}
 
 
-def _children(observation: Observation, prefix: list[str]) -> list[str]:
+def _list_child_indices(observation: Observation, prefix: list[str]) -> list[str]:
     """Return the indices of the parts directly under a prefix, in order; empty for a single value."""
     depth, start = len(prefix), _OUTPUT + "".join(prefix)
     empty = _empty_containers(observation)
@@ -205,7 +205,7 @@ def _describe_part(
     observation: Observation, prefix: list[str], fields: Mapping[str, str], *, of_a_list: bool = False
 ) -> str:
     """Describe the part under a prefix: a number of items, a tensor with its shape, a type."""
-    if indices := _children(observation, prefix):
+    if indices := _list_child_indices(observation, prefix):
         names = [fields[f"{_OUTPUT}{index}"] for index in indices if f"{_OUTPUT}{index}" in fields]
         container = "a dictionary of " if indices[0][1] in "'\"" else "a list or tuple of "
         return (container if of_a_list else "") + _count_text(indices) + (f" ({', '.join(names)})" if names else "")

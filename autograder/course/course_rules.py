@@ -24,7 +24,7 @@ class TotalRule(Struct, frozen=True, forbid_unknown_fields=True):
     # by grade, the lowest total in percent that gets it. A total below all of them has no grade.
     grades: dict[str, Percent] = {}
 
-    def dropped(self, shares: Mapping[str, float], weights: Mapping[str, float]) -> tuple[str, ...]:
+    def dropped_chapters(self, shares: Mapping[str, float], weights: Mapping[str, float]) -> tuple[str, ...]:
         """Return the dropped chapters: the chapters with the lowest shares, ties broken by the greatest weight."""
         number = max(0, min(self.drop_lowest, len(shares) - 1))
         ordered = sorted(shares, key=lambda chapter: (shares[chapter], -weights[chapter], chapter))
@@ -73,7 +73,7 @@ class ExerciseRule(Struct, frozen=True, forbid_unknown_fields=True):
     # not to the maximum.
     count: Literal["drop", "full", "bonus"] | None = None
 
-    def counted(self, score: float, best: float) -> tuple[float, float]:
+    def count_points(self, score: float, best: float) -> tuple[float, float]:
         """Return the earned and the maximum points by this rule, from a score and the best score."""
         worth = best if self.points is None else self.points
         earned = score * worth / best if best else 0.0
@@ -84,7 +84,7 @@ class ExerciseRule(Struct, frozen=True, forbid_unknown_fields=True):
         return round(earned, _DIGITS), 0.0 if self.count == "bonus" else worth
 
     @property
-    def needs_answer(self) -> bool:
+    def counts_manual_points(self) -> bool:
         """Whether manual points for an answer have an effect."""
         return self.count not in ("drop", "full")
 

@@ -124,7 +124,7 @@ def autograde(
             raise CourseError(message, where=full.where or course.root, do=full.do) from error
         if missing := sorted(set(names) - {result.student for result in results}):
             raise RuntimeError(f"no result for {', '.join(missing)}")
-        books.name_students(gradebook_names(course, names))
+        books.add_student_fields(gradebook_names(course, names))
         results = _refresh_result_penalties(books, results)
         remove_orphaned_signatures(course, chapter)
         journal.write("run ends", done=len(results))

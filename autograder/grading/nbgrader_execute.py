@@ -50,7 +50,7 @@ class EngineExecute(Execute):  # type: ignore[misc]
 
         metadata = resources["nbgrader"]
         chapter = str(metadata["assignment"])
-        worker = worker_for(self._settings(chapter))
+        worker = worker_for(self._read_settings(chapter))
         notebook = copy.deepcopy(nb)
         foreign = _remove_false_metadata(notebook, _course_cells(metadata))
         companions = read_companion_files([Path(resources["metadata"]["path"])]).files
@@ -60,7 +60,7 @@ class EngineExecute(Execute):  # type: ignore[misc]
         if not execution.notebook:
             raise GraderError(execution.failure)
         done = nbformat.reads(execution.notebook, as_version=4)
-        refuse_other_totals(Course(Path(self._coursedir().root).resolve()), chapter, done)
+        refuse_other_totals(Course(Path(self._find_coursedir().root).resolve()), chapter, done)
         if fault := impossible_scores(done):
             raise GraderError(fault)
         for index in foreign:
@@ -71,17 +71,17 @@ class EngineExecute(Execute):  # type: ignore[misc]
         nb.cells, nb.metadata = done.cells, done.metadata
         return nb, resources
 
-    def _settings(self, chapter: str) -> GradingSettings:
+    def _read_settings(self, chapter: str) -> GradingSettings:
         from autograder.grading.course_settings import add_seed, settings_from_config, student_package
 
-        course = Course(Path(self._coursedir().root).resolve())
+        course = Course(Path(self._find_coursedir().root).resolve())
         settings = add_seed(course, settings_from_config(self.config))
         device = resolve_device(os.environ.get("TFCOURSE_DEVICE") or "auto")
         return with_available_isolation(
             replace(settings, package=student_package(course, chapter), device=device, jobs=1)
         )
 
-    def _coursedir(self) -> Any:
+    def _find_coursedir(self) -> Any:
         directory = getattr(getattr(self.parent, "parent", None), "coursedir", None)
         return directory if directory is not None else CourseDirectory(config=self.config)
 

@@ -74,7 +74,7 @@ class Recorder:
         """Return whether grading this submission failed in an earlier run because of its contents."""
         return self._journal_state(student).failed_submission == digest
 
-    def keep(self, outcome: Outcome) -> GradeResult:
+    def store_outcome(self, outcome: Outcome) -> GradeResult:
         """Record an outcome and return its result. If no notebook is chosen, the gradebook gets only the student."""
         result, notebook = outcome.result, outcome.notebook
         student, digest = result.student, result.submission

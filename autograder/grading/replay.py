@@ -34,7 +34,7 @@ class Replay:
     changes: tuple[str, ...]  # changes of the provenance, as sentences; they alone make no different grade
 
     @property
-    def same(self) -> bool:
+    def is_same(self) -> bool:
         """Whether the reproduced grade is the same."""
         return not self.differences
 
@@ -43,7 +43,7 @@ class Replay:
         return {
             "student": self.recorded.student,
             "chapter": self.recorded.chapter,
-            "same": self.same,
+            "same": self.is_same,
             "score": self.recorded.score,
             "score_again": self.again.score,
             "max_score": self.recorded.max_score,
@@ -128,7 +128,7 @@ class _ComparisonSink:
     def has_failed_before(self, student: str, digest: str) -> bool:
         return self.recorded[student].status == "not gradable"
 
-    def keep(self, outcome: Outcome) -> GradeResult:
+    def store_outcome(self, outcome: Outcome) -> GradeResult:
         recorded = self.recorded[outcome.result.student]
         return replace(outcome.result, questions=recorded.questions, late_penalty=recorded.late_penalty)
 

@@ -140,12 +140,12 @@ class Judge:
         problem = undecided_problem(self.course, student, self.manifest.chapter, notebooks)
         return Outcome(replace(self._new_result(student, digest, "to decide", problem), notebooks=notebooks))
 
-    def missing_notebook(self, student: str, digest: str) -> Outcome:
+    def missing_notebook_outcome(self, student: str, digest: str) -> Outcome:
         """Return the outcome for a submission without the chapter's notebook."""
         problem = missing_notebook_problem(submitted_notebook(self.course, self.manifest.chapter, student).parent)
         return self._zero_outcome(student, digest, problem, problem.what)
 
-    def unsafe_name(self, student: str, digest: str) -> Outcome:
+    def unsafe_name_outcome(self, student: str, digest: str) -> Outcome:
         """Return the outcome for a student id that nbgrader cannot use."""
         message, folder = "nbgrader cannot use this student id.", f"submitted/{student}"
         return Outcome(
@@ -154,7 +154,7 @@ class Judge:
             )
         )
 
-    def failure(self, student: str, digest: str, error: RecordError, *, again: bool) -> Outcome:
+    def failure_outcome(self, student: str, digest: str, error: RecordError, *, again: bool) -> Outcome:
         """Return the outcome of a failed submission: not recorded, or 0 points if it may be the cause and fails again.
 
         Args:
@@ -224,7 +224,7 @@ class Sink(Protocol):
     def has_failed_before(self, student: str, digest: str) -> bool:
         """Return whether the grader has failed on the same submission before, because of its contents."""
 
-    def keep(self, outcome: Outcome) -> GradeResult:
+    def store_outcome(self, outcome: Outcome) -> GradeResult:
         """Store an outcome, and return its result.
 
         Raises:
@@ -250,7 +250,7 @@ class Run:
         """Yield results as they arrive; results of submissions that need not run come in between."""
         settings, again = self.judge.settings, self.sink.has_failed_before
         with WorkerPool() if workers is None else nullcontext(workers) as pool:
-            for execution in run_submissions(make_executor, settings, self._submissions(students), workers=pool):
+            for execution in run_submissions(make_executor, settings, self._list_submissions(students), workers=pool):
                 yield from self._take_early()
                 yield self._keep_outcome(execution.student, partial(self._judge_execution, execution), again)
             yield from self._take_early()
@@ -258,7 +258,7 @@ class Run:
                 chosen = {student: several for student, several in self._several.items() if len(several) == count}
                 submissions = (one for several in chosen.values() for one in several)
                 done: dict[str, dict[str, Execution]] = {student: {} for student in chosen}
-                for execution in run_submissions(make_executor, settings.shared_by(count), submissions, workers=pool):
+                for execution in run_submissions(make_executor, settings.split_among(count), submissions, workers=pool):
                     student, _, file = execution.student.partition("/")
                     done[student][file] = execution
                     if len(done[student]) == count:
@@ -272,12 +272,12 @@ class Run:
         while self._early:
             yield self._early.pop(0)
 
-    def _submissions(self, students: Sequence[str]) -> Iterator[Submission]:
+    def _list_submissions(self, students: Sequence[str]) -> Iterator[Submission]:
         """Yield the submissions to run, and put aside finished results and students with several notebooks."""
         for student in students:
             self._hashes[student] = _UNREADABLE
             try:
-                prepared = self._prepare(student)
+                prepared = self._prepare_student(student)
             except Exception as error:  # one student's files must not keep the others from being graded
                 prepared = self._keep_failure(student, error, self.sink.has_failed_before)
             if isinstance(prepared, GradeResult):
@@ -287,14 +287,14 @@ class Run:
             else:
                 yield from prepared
 
-    def _prepare(self, student: str) -> list[Submission] | GradeResult:
+    def _prepare_student(self, student: str) -> list[Submission] | GradeResult:
         """Return a student's submissions to run, or the result if none has to run."""
         course, manifest = self.judge.course, self.judge.manifest
         path = submitted_notebook(course, manifest.chapter, student)
         companions = read_submitted_companions(course, manifest.chapter, path)
         digest = self._hashes[student] = submission_hash(path, companions.files)
         if not is_safe(student):
-            return self.sink.keep(self.judge.unsafe_name(student, digest))
+            return self.sink.store_outcome(self.judge.unsafe_name_outcome(student, digest))
         if stored := self.sink.reusable_result(student, digest):
             return stored
         if several := undecided_notebooks(path.parent, manifest.chapter):
@@ -302,7 +302,7 @@ class Run:
                 build_submission(f"{student}/{name}", path.with_name(name), manifest, companions)[0] for name in several
             ]
         if not path.is_file():
-            return self.sink.keep(self.judge.missing_notebook(student, digest))
+            return self.sink.store_outcome(self.judge.missing_notebook_outcome(student, digest))
         prepared, self._texts[student] = build_submission(student, path, manifest, companions)
         return [prepared]
 
@@ -314,7 +314,7 @@ class Run:
 
     def _keep_outcome(self, student: str, judged: Callable[[], Outcome], again: _FailedBefore) -> GradeResult:
         try:
-            return self.sink.keep(judged())
+            return self.sink.store_outcome(judged())
         except Exception as error:
             return self._keep_failure(student, error, again)
 
@@ -324,6 +324,10 @@ class Run:
             raise error
         digest, failure = self._hashes[student], RecordError.from_exception(error)
         try:
-            return self.sink.keep(self.judge.failure(student, digest, failure, again=again(student, digest)))
+            return self.sink.store_outcome(
+                self.judge.failure_outcome(student, digest, failure, again=again(student, digest))
+            )
         except RecordError as unkept:
-            return self.sink.keep(self.judge.failure(student, digest, RecordError(str(unkept)), again=False))
+            return self.sink.store_outcome(
+                self.judge.failure_outcome(student, digest, RecordError(str(unkept)), again=False)
+            )

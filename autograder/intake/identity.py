@@ -52,7 +52,7 @@ class Identity:
         firm = scopes if by_name else scopes & {CANVAS, _INSTITUTION}
         return any(self.numbers[scope].casefold() != other.numbers[scope].casefold() for scope in firm)
 
-    def may_be_called(self, other: Identity) -> bool:
+    def may_have_same_name(self, other: Identity) -> bool:
         """Return whether the names of two identities may belong to the same person."""
         return not (self.names and other.names) or bool(self.names & other.names)
 
@@ -95,7 +95,7 @@ def match_identities(
     for keys in (_canvas_keys, _text_keys, _participant_keys, _spelling_keys, _name_keys, _number_keys):
         taken = frozenset(matches.values())
         free = {name: person for name, person in people.items() if name not in taken}
-        candidates = _candidates({one: who for one, who in asking.items() if one not in matches}, free, keys)
+        candidates = _find_candidates({one: who for one, who in asking.items() if one not in matches}, free, keys)
         claims: dict[str, list[Key]] = defaultdict(list)
         for one, names in candidates.items():
             for name in names:
@@ -109,7 +109,9 @@ def match_identities(
 _Keys = Callable[[Identity], Iterable[str]]
 
 
-def _candidates(asking: Mapping[Key, Identity], people: Mapping[str, Identity], keys: _Keys) -> dict[Key, list[str]]:
+def _find_candidates(
+    asking: Mapping[Key, Identity], people: Mapping[str, Identity], keys: _Keys
+) -> dict[Key, list[str]]:
     """Return the people who share a key with each identity and do not contradict it."""
     by_key: dict[str, set[str]] = defaultdict(set)
     for name, person in people.items():
@@ -121,7 +123,9 @@ def _candidates(asking: Mapping[Key, Identity], people: Mapping[str, Identity], 
         names = {name for key in keys(who) for name in by_key.get(key, ())}
         # A number in a download may be that of a team, whose members are others than the participant of this number.
         names = {
-            name for name in names if keys not in (_participant_keys, _number_keys) or who.may_be_called(people[name])
+            name
+            for name in names
+            if keys not in (_participant_keys, _number_keys) or who.may_have_same_name(people[name])
         }
         if fitting := sorted(name for name in names if not who.contradicts(people[name], by_name=by_name)):
             matches[one] = fitting

@@ -131,7 +131,7 @@ def name_forms(student: Student) -> set[str]:
     if not student.name:
         return set()
     first, last = student.first_and_last_name
-    return {fold_name(student.name), _letters(f"{last}{first}")}
+    return {fold_name(student.name), _fold_letters(f"{last}{first}")}
 
 
 def has_name(student: Student, owner: str) -> bool:
@@ -178,7 +178,7 @@ def team_members(roster: Mapping[str, Student], owner: str, chapter: str) -> lis
     return [student.id for student in sorted(members, key=lambda one: (chapter not in one.uploads, one.id))]
 
 
-def _letters(name: str) -> str:
+def _fold_letters(name: str) -> str:
     return "".join(sign for sign in unicodedata.normalize("NFC", name).casefold() if sign.isalnum())
 
 

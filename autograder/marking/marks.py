@@ -152,7 +152,9 @@ class Marks:
                 )
                 for move in moves
             }
-            return self._write_changes(gradebook, question, changes, reason="rubric"), sum(move.moves for move in moves)
+            return self._write_changes(gradebook, question, changes, reason="rubric"), sum(
+                move.changes_points for move in moves
+            )
 
     def history(self) -> list[Entry]:
         """Return the chapter's committed journal entries, oldest first."""

@@ -116,7 +116,7 @@ def build_site(
         with _lock_cache(cache):
             shown = course or SiteCourse()
             decks = () if slides is None else tuple(sorted(path.stem for path in slides.glob("*.html")))
-            report = _run(root, cache, offered, chapters, shown, decks, progress or (lambda line: None))
+            report = _run_in_cache(root, cache, offered, chapters, shown, decks, progress or (lambda line: None))
             if complete_downloads is not None:
                 complete_downloads()
                 _check_downloads(offered, chapters or list_site_chapters(root))
@@ -124,7 +124,7 @@ def build_site(
             shutil.rmtree(cache / "_build" / "html" / SLIDES, ignore_errors=True)
             if slides is not None:
                 shutil.copytree(slides, cache / "_build" / "html" / SLIDES)
-            _publish(cache / "_build" / "html", output)
+            _publish_site(cache / "_build" / "html", output)
     seconds = time.monotonic() - started
     return SiteReport(output, pages=report.pages, seconds=seconds, runtimes=report.runtimes, words=report.words)
 
@@ -217,7 +217,7 @@ def _lock_cache(cache: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _run(
+def _run_in_cache(
     root: Path,
     cache: Path,
     downloads: Mapping[str, Sequence[Path]],
@@ -353,7 +353,7 @@ def _format_faults(faults: Sequence[str]) -> str:
     return "\n".join(f"- {fault}" for fault in faults)
 
 
-def _publish(built: Path, output: Path) -> None:
+def _publish_site(built: Path, output: Path) -> None:
     """Replace the old site by the built one."""
     # GitHub Pages hides folders that begin with an underscore, unless told that no Jekyll is wanted.
     (built / ".nojekyll").touch()

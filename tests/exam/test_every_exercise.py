@@ -35,7 +35,7 @@ def items_of(evidence: Evidence) -> list[ExamQuestion]:
     for kind in KINDS:
         rng = random.Random(f"{evidence.exercise.name} {kind}")
         for version, item in enumerate(make_family(kind, evidence, rng, "audit", VERSIONS) or ()):
-            made.append(item.with_key_at(version, rng))
+            made.append(item.place_key(version, rng))
     return made
 
 

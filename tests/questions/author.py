@@ -111,7 +111,7 @@ class Author:
         fitting = []
         for option in options:
             names = [one for one in exercise(self._name).misconceptions if one.explanation.startswith(option)]
-            wrong = [[LocalSubject(one.wrong).observe(request) for request in self._calls] for one in names]
+            wrong = [[LocalSubject(one.implementation).observe(request) for request in self._calls] for one in names]
             if any(all(map(is_same_answer, mine, other)) for other in wrong):
                 fitting.append(option)
         return " or ".join(fitting)

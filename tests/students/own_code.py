@@ -40,7 +40,7 @@ def students_folder(
 ) -> Path:
     """Make the folder of a student who has solved every exercise (1), every second one (2), or none (0); return the package's place."""
     # Recordings are for checks, which a lesson does not ask for.
-    monkeypatch.setattr(student_build, "_recordings", lambda root, chapter: {})
+    monkeypatch.setattr(student_build, "_read_recordings", lambda root, chapter: {})
     wheel = student_build.build_student_wheel(ROOT, chapter, folder / "wheel")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "package")

@@ -44,7 +44,7 @@ def _result(case: Case, written_by: Callable[..., Any] = gpt.generate, **changes
 
 def greedy(draw: Draw) -> Case:
     """The likeliest token in each step. The texts differ, say more than one thing, and are others for a model that is asked wrongly."""
-    forgetful = [mistake.wrong for mistake in MISTAKES if mistake.name in ABOUT_THE_CACHE]
+    forgetful = [mistake.implementation for mistake in MISTAKES if mistake.name in ABOUT_THE_CACHE]
     while True:
         case = _case(draw, greedy=True)
         written = _result(case)[:, T:]
@@ -55,7 +55,7 @@ def greedy(draw: Draw) -> Case:
 
 def drawn(draw: Draw) -> Case:
     """Drawn by a chain. Its known mistakes find other texts, each its own."""
-    wrong = [gpt.generate, *(mistake.wrong for mistake in MISTAKES if mistake.name in ABOUT_THE_CHAIN)]
+    wrong = [gpt.generate, *(mistake.implementation for mistake in MISTAKES if mistake.name in ABOUT_THE_CHAIN)]
     while True:
         case = _case(draw, chain=CHAIN)
         texts = [_result(case, way).tolist() for way in wrong]
@@ -65,7 +65,7 @@ def drawn(draw: Draw) -> Case:
 
 def greedy_with_a_chain(draw: Draw) -> Case:
     """The likeliest token after a penalty, which makes another text."""
-    (without,) = [mistake.wrong for mistake in MISTAKES if mistake.name == GREEDY_WITHOUT_CHAIN]
+    (without,) = [mistake.implementation for mistake in MISTAKES if mistake.name == GREEDY_WITHOUT_CHAIN]
     while True:
         case = _case(draw, greedy=True, chain=[("repetition_penalty", {"penalty": 1.8})])
         if not torch.equal(_result(case), _result(case, without)):

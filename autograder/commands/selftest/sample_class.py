@@ -177,7 +177,7 @@ def _predict_question(question: tuple[str, Sequence[str], int]) -> list[tuple[st
 
 def _predict_score(name: str, mistake: str, seed: int) -> float:
     exercise = exercises()[name]
-    wrong = next(item.wrong for item in exercise.misconceptions if item.name == mistake)
+    wrong = next(item.implementation for item in exercise.misconceptions if item.name == mistake)
     # A diagnosis takes time and changes no points.
     alone = replace(exercise.sheet(hidden=True, seed=seed), misconceptions=(), plain=None)
     return decide(alone, LocalSubject(wrong)).score
@@ -211,7 +211,7 @@ def _add_scores(students: Sequence[SampleStudent], seed: int) -> list[SampleStud
 @cache
 def _solution_code(name: str, mistake: str) -> str:
     exercise = exercises()[name]
-    wrongs = {item.name: item.wrong for item in exercise.misconceptions}
+    wrongs = {item.name: item.implementation for item in exercise.misconceptions}
     return standalone_source(wrongs[mistake] if mistake else exercise.reference, rename=name)
 
 
@@ -295,15 +295,17 @@ def _draw_work(
     rng: random.Random, skill: float, released: Any, oddity: Oddity, root: Path, chapter: str
 ) -> tuple[SampleWork, Any]:
     notebook = copy.deepcopy(released)
-    stubs = [cell for cell in notebook.cells if cell.cell_type == "code" and _mark(cell).get("solution")]
-    checked = [cell for cell in stubs if _mark(cell)["grade_id"] in exercises()]
+    stubs = [cell for cell in notebook.cells if cell.cell_type == "code" and _nbgrader_metadata(cell).get("solution")]
+    checked = [cell for cell in stubs if _nbgrader_metadata(cell)["grade_id"] in exercises()]
     expected = {}
     for position, cell in enumerate(checked):
-        exercise = exercises()[_mark(cell)["grade_id"]]
+        exercise = exercises()[_nbgrader_metadata(cell)["grade_id"]]
         difficulty = position / max(1, len(checked) - 1)
         expected[exercise.name] = _write_solution(rng, skill, difficulty, exercise, cell)
     if oddity == "broken cell" and checked:
-        expected[_truncate(checked[0])] = Expected("broken", 0.0, exercises()[_mark(checked[0])["grade_id"]].points)
+        expected[_truncate_code(checked[0])] = Expected(
+            "broken", 0.0, exercises()[_nbgrader_metadata(checked[0])["grade_id"]].points
+        )
     answers = tuple(_write_answers(rng, skill, notebook, root, chapter)) if oddity != "not a notebook" else ()
     if oddity == "stripped":
         _strip_metadata(notebook)
@@ -328,17 +330,17 @@ def _write_solution(rng: random.Random, skill: float, difficulty: float, exercis
     return Expected("mistake", None, exercise.points, mistake)
 
 
-def _truncate(cell: Any) -> str:
+def _truncate_code(cell: Any) -> str:
     """Truncate a cell's code in the middle of a line, and return its exercise."""
     cell.source = cell.source.rstrip() + "\n\nprint(result of the last line"
-    return str(_mark(cell)["grade_id"])
+    return str(_nbgrader_metadata(cell)["grade_id"])
 
 
 def _write_answers(rng: random.Random, skill: float, notebook: Any, root: Path, chapter: str) -> list[str]:
     rubrics = read_rubrics(root / "chapters" / chapter / "rubrics.md")
     names = []
     for cell in notebook.cells:
-        mark = _mark(cell)
+        mark = _nbgrader_metadata(cell)
         if not (mark.get("grade") and mark.get("solution")):
             continue
         model = rubrics[mark["grade_id"]].answer if mark["grade_id"] in rubrics else ""
@@ -353,7 +355,7 @@ def _write_answers(rng: random.Random, skill: float, notebook: Any, root: Path, 
     return names
 
 
-def _mark(cell: Any) -> Mapping[str, Any]:
+def _nbgrader_metadata(cell: Any) -> Mapping[str, Any]:
     mark: Mapping[str, Any] = cell.metadata.get("nbgrader", {})
     return mark
 

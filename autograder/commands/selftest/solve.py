@@ -39,7 +39,7 @@ class SolveResult:
     error: str = ""  # why a verdict is missing, or empty
 
     @property
-    def sound(self) -> bool:
+    def is_sound(self) -> bool:
         """Whether the solution gets full marks and the stub none."""
         full = self.solution is not None and self.solution.passed
         return full and self.stub is not None and self.stub.score == 0
@@ -50,7 +50,7 @@ class SolveResult:
             "chapter": self.chapter,
             "exercise": self.exercise,
             "device": self.device,
-            "sound": self.sound,
+            "sound": self.is_sound,
             "solution": self.solution.to_dict() if self.solution else None,
             "stub": self.stub.to_dict() if self.stub else None,
             "error": self.error,
@@ -59,7 +59,7 @@ class SolveResult:
     def __str__(self) -> str:
         solution = f"{self.solution.score:g} of {self.solution.max_score:g}" if self.solution else "no verdict"
         stub = f"{self.stub.score:g}" if self.stub else "no verdict"
-        label = "sound  " if self.sound else "UNSOUND"
+        label = "sound  " if self.is_sound else "UNSOUND"
         lines = [f"{label}  {self.device:4}  {self.chapter}  {self.exercise}: solution {solution}, stub {stub}"]
         lines += [f"         {self.error}"] if self.error else []
         if self.solution is not None:

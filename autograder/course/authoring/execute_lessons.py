@@ -31,7 +31,7 @@ def execute_lessons(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str])
     """Execute the uncached notebooks among the pages that Sphinx will read."""
     settings = env.mystnb_config
     if settings.execution_mode == "cache":
-        execute_missing(Path(settings.execution_cache_path), _notebooks(env, docnames), settings.execution_timeout)
+        execute_missing(Path(settings.execution_cache_path), _read_notebooks(env, docnames), settings.execution_timeout)
 
 
 def execute_missing(
@@ -76,7 +76,7 @@ def execute_missing(
     return cache, errors
 
 
-def _notebooks(env: BuildEnvironment, docnames: Sequence[str]) -> list[tuple[Path, Any]]:
+def _read_notebooks(env: BuildEnvironment, docnames: Sequence[str]) -> list[tuple[Path, Any]]:
     """Return the path and parsed content of pages that are notebooks to execute."""
     settings, notebooks = env.mystnb_config, []
     for name in docnames:

@@ -60,15 +60,15 @@ def printed_by_expression(text: str, executed: Any) -> dict[tuple[str, str], str
 def fill_in_values(text: str, values: Sequence[str]) -> str:
     """Replace the first expressions of a Markdown text by values, in order."""
     remaining = iter(values)
-    return _replace(text, lambda written: next(remaining))
+    return _replace_expressions(text, lambda written: next(remaining))
 
 
 def fill_in_printed(text: str, printed: Mapping[tuple[str, str], str]) -> str:
     """Replace expressions in a Markdown text by the values that another text printed; others stay."""
-    return _replace(text, lambda written: printed.get(_parse_field(written)))
+    return _replace_expressions(text, lambda written: printed.get(_parse_field(written)))
 
 
-def _replace(text: str, value_of: Callable[[str], str | None]) -> str:
+def _replace_expressions(text: str, value_of: Callable[[str], str | None]) -> str:
     def filled(match: re.Match[str]) -> str:
         if match["code"]:
             return match[0]

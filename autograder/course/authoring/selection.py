@@ -127,8 +127,8 @@ def _provided_cell(exercises: Iterable[Exercise]) -> Any:
 
 def summarise_notebook(notebook: Any) -> str:
     """Summarise the numbers of exercises and questions in a notebook and their points, as a sentence."""
-    exercises = [_points(cell) for cell in notebook.cells if is_test(cell)]
-    questions = [_points(cell) for cell in notebook.cells if is_answer(cell)]
+    exercises = [_cell_points(cell) for cell in notebook.cells if is_test(cell)]
+    questions = [_cell_points(cell) for cell in notebook.cells if is_answer(cell)]
     parts = [_count_text(exercises, "exercise"), _count_text(questions, "question")]
     together = " and ".join(filter(None, parts))
     total = sum(exercises) + sum(questions)
@@ -138,10 +138,10 @@ def summarise_notebook(notebook: Any) -> str:
 def list_notebook_parts(notebook: Any) -> list[tuple[str, float]]:
     """Return a notebook's exercises and questions in order, with their points."""
     cells = (cell for cell in notebook.cells if is_test(cell) or is_answer(cell))
-    return [(grade_id(cell).removeprefix("test_"), _points(cell)) for cell in cells]
+    return [(grade_id(cell).removeprefix("test_"), _cell_points(cell)) for cell in cells]
 
 
-def _points(cell: Any) -> float:
+def _cell_points(cell: Any) -> float:
     return float(cell.metadata.nbgrader.get("points") or 0)
 
 

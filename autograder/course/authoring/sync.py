@@ -135,13 +135,15 @@ def _cell_drifts(chapter: Chapter, cell: Any) -> Iterator[Drift]:
         message = f"it gives {actual_points} points, and the check {expected.points:g}"
         yield Drift(chapter.path, grade_id(cell), message, _MEND, "points" in cell.metadata.nbgrader)
     if cell.source != expected.source:
-        yield Drift(chapter.path, grade_id(cell), _difference(cell.source, expected.source), _MEND, mendable=True)
+        yield Drift(
+            chapter.path, grade_id(cell), _describe_difference(cell.source, expected.source), _MEND, mendable=True
+        )
 
 
 _MEND = f"Run {COMMAND}."
 
 
-def _difference(actual: str, expected: str) -> str:
+def _describe_difference(actual: str, expected: str) -> str:
     """Describe the differences between two versions of an exercise's cell."""
     try:
         ours, actual_parts = _definition_parts(expected), _definition_parts(actual)
@@ -201,7 +203,9 @@ def _notebook_differences(actual: bytes, expected: Any) -> Iterator[tuple[str, s
         elif other.source != cell.source:
             yield (
                 name,
-                _difference(other.source, cell.source) if cell.cell_type == "code" else "its text is not the source's",
+                _describe_difference(other.source, cell.source)
+                if cell.cell_type == "code"
+                else "its text is not the source's",
             )
         elif other.metadata != cell.metadata:
             yield name, "its metadata is not the source's"

@@ -127,7 +127,7 @@ def _publish_all(
     published: list[ReleasedFiles] = []
     for chapter in selected:
         try:
-            published.append(_publish(course, chapter, contents[chapter]))
+            published.append(_publish_files(course, chapter, contents[chapter]))
         except CourseError as error:
             if not published:
                 raise
@@ -155,7 +155,7 @@ def _refuse_solutions(root: Path, files: Mapping[Chapter, Sequence[Path]]) -> No
     refuse_leaks(leaks, "the release would give solutions away")
 
 
-def _publish(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> ReleasedFiles:
+def _publish_files(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> ReleasedFiles:
     name = f"{chapter.name}.ipynb"
     source = course.folder("source", chapter=chapter.name) / name
     release = course.folder("release", chapter=chapter.name)
@@ -205,7 +205,7 @@ def _restore_on_failure(paths: Sequence[Path], course: Path) -> Iterator[None]:
             yield
         except BaseException as error:
             for path, copy in saved.items():
-                _restore(path, copy)
+                _restore_file(path, copy)
             if isinstance(error, OSError):
                 reason = error.strerror or str(error)
                 raise CourseError(
@@ -217,7 +217,7 @@ def _restore_on_failure(paths: Sequence[Path], course: Path) -> Iterator[None]:
             raise
 
 
-def _restore(path: Path, copy: Path) -> None:
+def _restore_file(path: Path, copy: Path) -> None:
     with suppress(OSError):
         if path.is_dir():
             shutil.rmtree(path)

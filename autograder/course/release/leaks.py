@@ -147,7 +147,7 @@ class _Search:
         for index, secret in enumerate(self._secrets):
             for part in secret.parts:
                 self._with_part.setdefault(part, []).append(index)
-        self._parts_in = secrets.parts_in
+        self._parts_in = secrets.find_parts
         out = [s for s in secrets.items if s.kind == "solution" and not _is_secret(s, material)]
         # A mistaken line of a closed chapter may be a right line of a later one.
         self._only_bodies = (material.chapter or "").endswith(_AFTER)

@@ -49,7 +49,7 @@ class Secrets:
     items: tuple[Secret, ...]  # the secrets
     public: tuple[str, ...] = ()  # the public texts
 
-    def parts_in(self, text: str) -> set[str]:
+    def find_parts(self, text: str) -> set[str]:
         """Return the secret parts that occur in a text."""
         return {part for _, part in self._automaton.iter(text)} if self.items else set()
 

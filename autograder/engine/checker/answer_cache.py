@@ -91,12 +91,12 @@ class AnswerCache:
             lists = [self._unsent_answers(sheet, self._learned.get((name, i), 0)) for i, sheet in enumerate(sheets)]
             if any(lists):
                 answers[name] = lists
-                self._learned |= {(name, i): len(sheet.answered) for i, sheet in enumerate(sheets)}
+                self._learned |= {(name, i): len(sheet.computed_answers) for i, sheet in enumerate(sheets)}
         return pack(answers) if answers else b""
 
     def _unsent_answers(self, sheet: Sheet, count: int) -> list[list[Any]]:
         # Without new answers no object is touched: counting a reference would copy the memory page that the fork shares.
-        new = islice(sheet.answered.items(), count, None) if len(sheet.answered) > count else ()
+        new = islice(sheet.computed_answers.items(), count, None) if len(sheet.computed_answers) > count else ()
         return [[*key, _pack_observations(observations)] for key, observations in new]
 
     def merge(self, serialized: bytes) -> None:
@@ -113,7 +113,7 @@ class AnswerCache:
                         for *key, packed in answers
                     }
                 )
-                self._learned[name, i] = len(sheet.answered)
+                self._learned[name, i] = len(sheet.computed_answers)
 
 
 def _pack_observations(observations: Sequence[Observation]) -> list[bytes]:

@@ -106,7 +106,7 @@ def compute_unit(value: Any) -> float:
     tensor = _float_tensor(value)
     if tensor is None or tensor.device.type == "meta":
         return 1.0
-    numbers = _components(tensor).reshape(-1)[:_TENSOR_ELEMENTS].double().cpu()
+    numbers = _real_components(tensor).reshape(-1)[:_TENSOR_ELEMENTS].double().cpu()
     numbers = numbers[numbers.isfinite()].abs()
     return max(_SMALLEST_UNIT, float(f"{numbers.median().item():.2g}")) if len(numbers) else 1.0
 
@@ -191,7 +191,7 @@ class _Description:
         self.add_exact("numbers", str(tensor.dtype), str(tuple(tensor.shape)))
         if tensor.device.type == "meta":
             return
-        components = _components(tensor)
+        components = _real_components(tensor)
         kind = _KINDS.get(components.dtype, "b")
         numbers = components.reshape(-1)[: self._reserve_elements(components.numel())].double().cpu()
         finite = numbers.isfinite()
@@ -249,7 +249,7 @@ def _float_tensor(value: Any) -> Tensor | None:
     return None
 
 
-def _components(tensor: Tensor) -> Tensor:
+def _real_components(tensor: Tensor) -> Tensor:
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 

@@ -68,7 +68,7 @@ class StudentProcess:
         with contextlib.suppress(OSError):
             signal.pidfd_send_signal(self._handle, signal.SIGINT)
 
-    def stop(self) -> None:
+    def suspend(self) -> None:
         """Suspend the process until :meth:`resume`. In the sandbox it has no child processes."""
         with contextlib.suppress(OSError):
             signal.pidfd_send_signal(self._handle, signal.SIGSTOP)
@@ -148,7 +148,7 @@ class StudentProcess:
         """Return whether the process has no running children."""
         return len(_process_tree(self._pid)) == 1
 
-    def holds_more_than(self, limit: int) -> bool:
+    def uses_more_memory_than(self, limit: int) -> bool:
         """Return whether the process and its children use more than ``limit`` bytes of memory.
 
         Counting the shares of shared pages takes milliseconds. The resident pages are an upper bound, so they are

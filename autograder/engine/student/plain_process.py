@@ -56,5 +56,5 @@ class _Shell:
         if verdict and last[0]["output_type"] == "execute_result":  # here the student's process decides
             last[0]["data"][VERDICT_MIME] = verdict
 
-    def reported(self) -> Mapping[str, Any]:
+    def event_data(self) -> Mapping[str, Any]:
         return {"outputs": self._outputs.items}

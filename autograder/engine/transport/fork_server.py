@@ -197,7 +197,7 @@ def _run_fork(
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
         control.close()
-        if _announce(descriptors[0]):
+        if _announce_process(descriptors[0]):
             run(order, descriptors)
         status = 0
     except ConnectionError:
@@ -208,7 +208,7 @@ def _run_fork(
         os._exit(status)
 
 
-def _announce(descriptor: int) -> bool:
+def _announce_process(descriptor: int) -> bool:
     """Send this process's id over a connection; return whether the other end is open."""
     handle = os.pidfd_open(os.getpid())
     try:

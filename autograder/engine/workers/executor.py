@@ -55,12 +55,12 @@ class WorkerExecutor:
         remove_abandoned_folders()
         # The worker's temporary files are in a folder of this process, which removes it however the worker ends.
         self._folder, self._in_use = locked_temp_folder()
-        process, connection = self._fork(chapter) or self._spawn()
+        process, connection = self._fork_worker(chapter) or self._spawn_worker()
         self._process = process
         self._channel = Channel(connection, 2**31)
-        self._send("settings", asdict(self._settings))
+        self._send_message("settings", asdict(self._settings))
 
-    def _fork(self, chapter: str) -> tuple[ForkServerChild, socket.socket] | None:
+    def _fork_worker(self, chapter: str) -> tuple[ForkServerChild, socket.socket] | None:
         """Fork the worker from a fork server; return None if there is no usable one."""
         if self._servers is None or self._settings.device != "cpu" or not self._settings.warm:
             return None
@@ -73,7 +73,7 @@ class WorkerExecutor:
             ours.close()
             return None
 
-    def _spawn(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    def _spawn_worker(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
         """Start the worker as a separate program."""
         ours, worker_end = socket.socketpair()
         with worker_end:
@@ -86,7 +86,7 @@ class WorkerExecutor:
             )
         return process, ours
 
-    def change(self, settings: GradingSettings) -> None:
+    def change_settings(self, settings: GradingSettings) -> None:
         """Change the settings; the worker keeps its imports and test cases.
 
         Args:
@@ -94,14 +94,14 @@ class WorkerExecutor:
         """
         before, self._settings = self._settings, settings
         if settings.device != before.device:
-            self._end()  # a process finds its devices when it starts
+            self._end_worker()  # a process finds its devices when it starts
         elif settings != before and self._channel is not None:
             try:
-                self._send("settings", asdict(settings))
+                self._send_message("settings", asdict(settings))
             except ClosedError:
-                self._end()  # the next submission starts a new worker
+                self._end_worker()  # the next submission starts a new worker
 
-    def _send(self, kind: str, content: object) -> None:
+    def _send_message(self, kind: str, content: object) -> None:
         assert self._channel is not None
         self._channel.send(json.dumps({kind: content}).encode())
 
@@ -113,14 +113,14 @@ class WorkerExecutor:
                 if self._channel is None:
                     self.start(submission.chapter)
                 if self._closed:  # another thread has closed it
-                    self._end()
+                    self._end_worker()
                     return Execution(submission.student, "", monotonic() - begin, STOPPED)
                 assert self._channel is not None
-                self._send("submission", asdict(submission))
+                self._send_message("submission", asdict(submission))
                 execution = json.loads(self._channel.receive())
                 return Execution(**{**execution, "layers": tuple(execution["layers"])})
             except ClosedError:
-                self._end()
+                self._end_worker()
                 if self._closed:
                     break
         return Execution(submission.student, "", monotonic() - begin, KILLED)
@@ -128,9 +128,9 @@ class WorkerExecutor:
     def close(self) -> None:
         """End the worker; a thread that waits for an answer gets an error."""
         self._closed = True
-        self._end()
+        self._end_worker()
 
-    def _end(self) -> None:
+    def _end_worker(self) -> None:
         channel, self._channel = self._channel, None
         process, self._process = self._process, None
         if channel is not None:
@@ -181,7 +181,7 @@ class WorkerPool:
         if not self._idle:
             return _LeasedWorker(WorkerExecutor(settings, self._servers), self._idle)
         worker = self._idle.pop()
-        worker.change(settings)
+        worker.change_settings(settings)
         return _LeasedWorker(worker, self._idle)
 
 

@@ -42,12 +42,12 @@ class PlainExecutor:
         begin = monotonic()
         notebook: Any = nbformat.reads(submission.notebook, as_version=4)
         try:
-            self._run(notebook)
+            self._run_notebook(notebook)
         except Exception as error:  # no process, no folder, no memory: reported as a failure of the grader
             return Execution(submission.student, "", monotonic() - begin, f"{type(error).__name__}: {error}")
         return Execution(submission.student, nbformat.writes(notebook), monotonic() - begin)
 
-    def _run(self, notebook: Any) -> None:
+    def _run_notebook(self, notebook: Any) -> None:
         """Run all code cells of a sanitised notebook in place, unless it has a fatal problem."""
         if is_refused(notebook):
             return

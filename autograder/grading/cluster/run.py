@@ -112,7 +112,7 @@ class _Run:
         while not (threads := self._thread_counts()):
             self._check_patience()
             sleep(_LOOK_SECONDS)
-        reasons = self._incompatibilities(threads)
+        reasons = self._find_incompatibilities(threads)
         refuse_incompatible(reasons)
         self._fit_workers = dict.fromkeys(reasons, True)
 
@@ -138,7 +138,7 @@ class _Run:
         while True:
             self._poll_workers()
             self._submit_all(submissions)
-            if self._ended and not self._placement.running and not self._placement.kept_back:
+            if self._ended and not self._placement.running and not self._placement.waiting_count:
                 return
             yield from self._finished_executions()
 
@@ -170,7 +170,7 @@ class _Run:
         with self._convert_dask_errors():
             return dict(self._open_client.nthreads())
 
-    def _incompatibilities(self, threads: dict[str, int]) -> dict[str, list[str]]:
+    def _find_incompatibilities(self, threads: dict[str, int]) -> dict[str, list[str]]:
         """Return the reasons why each worker must not grade, by address."""
         with self._convert_dask_errors():
             described: dict[str, Any] = self._open_client.run(
@@ -204,7 +204,7 @@ class _Run:
         """Check workers that joined during the run; an incompatible one gets no submissions, and the others go on."""
         if not newcomers:
             return
-        for address, why in self._incompatibilities(newcomers).items():
+        for address, why in self._find_incompatibilities(newcomers).items():
             self._fit_workers[address] = not why
             if why:
                 log.warning("the worker %s is left out: %s", address, "; ".join(why))
@@ -221,9 +221,9 @@ class _Run:
         def fresh() -> Work | None:
             submission = next(submissions, None)
             self._ended = submission is None
-            return None if submission is None else Work(submission, self._digest(submission))
+            return None if submission is None else Work(submission, self._submission_digest(submission))
 
-        while (placed := self._placement.next(fresh)) is not None:
+        while (placed := self._placement.assign_next(fresh)) is not None:
             address, work = placed
             with self._convert_dask_errors():
                 future = self._open_client.submit(
@@ -238,7 +238,7 @@ class _Run:
             self._futures[work.key] = future
             future.add_done_callback(lambda done: self._done.put(str(done.key)))
 
-    def _digest(self, submission: Submission) -> str:
+    def _submission_digest(self, submission: Submission) -> str:
         return hashlib.sha256(self.plugin.encode() + pack_submission(submission)).hexdigest()
 
     def _finished_executions(self) -> Iterator[Execution]:
@@ -279,7 +279,7 @@ class _Run:
         return None if self._placement.finish(key) is None else execution
 
     def _handle_error(self, key: str, error: BaseException) -> Execution | None:
-        address = self._placement.worker_of(key)
+        address = self._placement.find_worker(key)
         killed = isinstance(error, KilledWorker)
         if address is not None and not killed:
             # The task itself raises nothing. A worker on which it cannot even begin would otherwise draw everything to itself.

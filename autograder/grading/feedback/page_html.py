@@ -70,12 +70,12 @@ def page_html(
         if page.chapter in student.decided:
             points, reason = student.decided[page.chapter]
             page = replace(page, score=points, late_penalty=0.0, decision=reason)
-    html: str = _template().render(page=page, site=site)
+    html: str = _load_template().render(page=page, site=site)
     return html
 
 
 @cache
-def _template() -> Any:
+def _load_template() -> Any:
     environment = html_environment(FileSystemLoader(TEMPLATES))
     environment.globals["section_address"] = section_address
     return environment.get_template("feedback.html.j2")

@@ -320,7 +320,7 @@ class GradebookWriter:
             grades = {name: RecordedGrade(auto, float(best), bool(waits)) for name, auto, best, waits in rows}
             return grades, float(notebook.late_submission_penalty or 0.0)
 
-    def name_students(self, names: Mapping[str, Mapping[str, str]]) -> None:
+    def add_student_fields(self, names: Mapping[str, Mapping[str, str]]) -> None:
         """Add missing names and other fields of students to the gradebook.
 
         Raises:

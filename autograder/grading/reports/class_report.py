@@ -202,7 +202,7 @@ def _summarise_chapter(chapter: str, works: Sequence[StudentWork], not_brought_i
     return ChapterSummary(
         chapter=chapter,
         works=tuple(works),
-        bins=_distribution(graded),
+        bins=_compute_distribution(graded),
         exercises=_summarise_exercises(graded),
         misconceptions=_summarise_misconceptions(graded),
         slowest=tuple(timed[:SLOWEST]),
@@ -230,7 +230,7 @@ def _student_ids(works: Iterable[StudentWork]) -> tuple[str, ...]:
     return tuple(work.grade.student for work in works)
 
 
-def _distribution(works: Sequence[StudentWork]) -> tuple[Bin, ...]:
+def _compute_distribution(works: Sequence[StudentWork]) -> tuple[Bin, ...]:
     inside: list[list[str]] = [[] for _ in range(BINS)]
     for work in works:
         # Sums of tenths are slightly below the exact edge.

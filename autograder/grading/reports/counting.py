@@ -73,11 +73,11 @@ def apply_counting_rules(grade: Grade, submission: Any, cells: list[GradedCell],
     for cell in cells:
         row = rows.get(cell.name)
         score = float(row.score) if row is not None else 0.0
-        earned, worth = rules[cell.name].counted(score, cell.best)
+        earned, worth = rules[cell.name].count_points(score, cell.best)
         best += worth - cell.best
         if submission is not None:
             raw += earned - score
-        if row is not None and row.needs_manual_grade and not rules[cell.name].needs_answer:
+        if row is not None and row.needs_manual_grade and not rules[cell.name].counts_manual_points:
             pending -= 1
     raw, best = round(raw, _DIGITS), round(best, _DIGITS)
     return replace(grade, raw=raw, best=best, pending=pending, penalty=_penalty_under_rules(grade, raw, plan))

@@ -76,7 +76,7 @@ def build_course_overview(summaries: Sequence[ChapterSummary], now: datetime | N
 def _student_row(student: str, graded: dict[str, Cell], chapters: Iterable[str]) -> StudentRow:
     cells = tuple(graded.get(chapter, Cell(chapter, status="not in this chapter")) for chapter in chapters)
     change = _share_change(cells)
-    return StudentRow(student, cells, change, tuple(_reasons(cells, change)))
+    return StudentRow(student, cells, change, tuple(_list_reasons(cells, change)))
 
 
 def _chapter_cell(work: StudentWork, summary: ChapterSummary, now: datetime | None) -> Cell:
@@ -112,7 +112,7 @@ def _share_change(cells: Sequence[Cell]) -> float | None:
     return shares[-1] - mean(shares[:-1]) if len(shares) > 1 else None
 
 
-def _reasons(cells: Sequence[Cell], change: float | None) -> Iterable[str]:
+def _list_reasons(cells: Sequence[Cell], change: float | None) -> Iterable[str]:
     closed = [cell for cell in cells if cell.share is not None or cell.status == "not handed in"]
     if missing := _trailing_run(closed, [cell.status == "not handed in" for cell in closed]):
         yield f"nothing handed in for {_join_chapters(missing)}"

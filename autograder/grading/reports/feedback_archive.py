@@ -85,7 +85,7 @@ def export_feedback(
     for chapter in chapters:
         pages, left_out, unlisted = _collect_pages(course, chapter, platform, roster)
         entries = [(name_of(student, chapter), page) for student, page in pages]
-        archives = list(_pack(entries, max_bytes))
+        archives = list(_pack_archives(entries, max_bytes))
         paths = [
             folder / f"feedback_{platform}_{chapter}{f'_{number}' if len(archives) > 1 else ''}.zip"
             for number in range(1, len(archives) + 1)
@@ -213,7 +213,7 @@ def _is_team_submission(student: Student, chapter: str) -> bool:
     return student.platform_of(chapter) == "moodle" and bool(upload) and not upload.isdecimal()
 
 
-def _pack(entries: Sequence[tuple[str, bytes]], max_bytes: int) -> Iterable[bytes]:
+def _pack_archives(entries: Sequence[tuple[str, bytes]], max_bytes: int) -> Iterable[bytes]:
     """Yield ZIP archives of the entries, each as large as allowed."""
     waiting = list(entries)
     while waiting:

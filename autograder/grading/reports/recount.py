@@ -99,7 +99,7 @@ def convert_to_totals(
             if (f"test_{name}", move.student) not in by_hand:
                 best = move.best.get(name, 0.0)
                 counted = [
-                    rules[name].counted(points, best)[0] if name in rules else points for points in (was, becomes)
+                    rules[name].count_points(points, best)[0] if name in rules else points for points in (was, becomes)
                 ]
                 raw += counted[1] - counted[0]
         return round(raw * (grade.score / grade.raw if grade.raw else 1.0), 6)

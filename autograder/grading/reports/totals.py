@@ -64,7 +64,7 @@ def _student_total(
     shares = {chapter: _chapter_share(grades[chapter]) if chapter in grades else None for chapter in chapters}
     counted = {chapter: share for chapter, share in shares.items() if share is not None}
     of_chapters = {chapter: share for chapter, share in counted.items() if not grades[chapter].viva}
-    dropped = rule.dropped(of_chapters, weights) if rule is not None else ()
+    dropped = rule.dropped_chapters(of_chapters, weights) if rule is not None else ()
     counted = {chapter: share for chapter, share in counted.items() if chapter not in dropped}
     weighted = sum(weights[chapter] * share for chapter, share in counted.items())
     weight = sum(weights[chapter] for chapter in counted)

@@ -129,12 +129,14 @@ def viva_summaries(course: Course, works: Iterable[StudentWork], grades: Iterabl
         exercises.setdefault(work.grade.chapter, {})[work.grade.student] = work.exercises
     chapters = existing_vivas(exercises, by_assignment)
     return {
-        chapter: _summarise(by_assignment[name], VivaJournal(course, chapter).conversations(), exercises[chapter])
+        chapter: _summarise_conversations(
+            by_assignment[name], VivaJournal(course, chapter).conversations(), exercises[chapter]
+        )
         for name, chapter in chapters.items()
     }
 
 
-def _summarise(
+def _summarise_conversations(
     grades: Mapping[str, Grade],
     recorded: Mapping[str, Conversation],
     exercises: Mapping[str, tuple[ExerciseResult, ...]],

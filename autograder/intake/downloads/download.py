@@ -141,7 +141,7 @@ def _build_download(
         file = (layout if notebook else file_layout).find_owner(entry)
         if isinstance(file, UnownedFile):
             unowned.append(file)
-        elif not (file and file.platform) and (other := layout.chapter_elsewhere(entry)):
+        elif not (file and file.platform) and (other := layout.find_other_chapter(entry)):
             elsewhere += [(entry, other)] * notebook
         elif file is None:
             unowned += [UnownedFile(entry)] * notebook

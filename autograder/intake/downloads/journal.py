@@ -52,7 +52,7 @@ class Choice(Struct, frozen=True):
     digest: str  # its hash
     among: tuple[str, ...]  # the hashes of all notebooks that the student had handed in then
 
-    def applies(self, digests: Iterable[str]) -> bool:
+    def still_applies(self, digests: Iterable[str]) -> bool:
         """Return whether the choice still applies: the student has handed in no notebook besides the known ones."""
         return self.digest in digests and set(self.among) >= set(digests)
 

@@ -124,7 +124,7 @@ def select_notebook(uploads: Sequence[Upload], manifest: Manifest, preference: C
         series[upload.series].append(ExaminedUpload(upload, notebook))
     everything = [one for attempts in series.values() for one in attempts]
     digests = [one.notebook.digest for one in everything]
-    if preference is not None and preference.applies(digests):
+    if preference is not None and preference.still_applies(digests):
         best = everything[digests.index(preference.digest)]
         problems += _not_counted_problems(best, everything, "you chose it")
     else:

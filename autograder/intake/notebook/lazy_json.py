@@ -87,13 +87,13 @@ class LazyValue:
     def members(self) -> Iterator[tuple[str, Value]]:
         """Yield an object's keys and values in order; nothing for other values."""
         if self.kind == "{":
-            for key, value in self._children(b"}"):
+            for key, value in self._parse_children(b"}"):
                 yield str(key), value
 
     def items(self) -> Iterator[Value]:
         """Yield a list's values in order; nothing for other values."""
         if self.kind == "[":
-            for _, value in self._children(b"]"):
+            for _, value in self._parse_children(b"]"):
                 yield value
 
     def value(self) -> Any:
@@ -110,7 +110,7 @@ class LazyValue:
         except RecursionError as error:
             raise ValueError("nested too deeply") from error
 
-    def _children(self, closing: bytes) -> Iterator[tuple[Any, LazyValue]]:
+    def _parse_children(self, closing: bytes) -> Iterator[tuple[Any, LazyValue]]:
         data, position, key = self.data, _skip_space(self.data, self.start + 1), None
         while data[position : position + 1] != closing:
             if closing == b"}":

@@ -54,7 +54,9 @@ class Layout:
         if id(cell) not in self._originals:
             texts, source = self.manifest.plain_texts, cell["source"]
             exact = (text for text in (*texts, *self.manifest.former_texts) if self.texts.is_same(source, text))
-            alike = (text for text in texts if self.texts.find_similar([cell], text) or _resembles(source, text))
+            alike = (
+                text for text in texts if self.texts.find_similar([cell], text) or _resembles_original(source, text)
+            )
             self._originals[id(cell)] = next(exact, None) or next(alike, None)
         return self._originals[id(cell)]
 
@@ -99,7 +101,7 @@ def gather_answers(layout: Layout) -> list[Problem]:
     return problems
 
 
-def _resembles(text: str, original: str) -> bool:
+def _resembles_original(text: str, original: str) -> bool:
     """Return whether a text is an older version of a course text, by its share of common words."""
     counts, others = Counter(text.split()), Counter(original.split())
     return 2 * counts.total() >= others.total() and 5 * (counts & others).total() >= 3 * counts.total()

@@ -65,7 +65,7 @@ def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: 
         CourseError: if the list cannot be read, or the roster cannot be read or written. Nothing is changed then.
     """
     class_list = read_class_list(path)
-    if class_list.of_one_chapter:
+    if class_list.is_for_one_chapter:
         raise CourseError(
             "this list belongs to one assignment: it has submission times, or participant numbers",
             where=path,

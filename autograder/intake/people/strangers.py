@@ -73,16 +73,16 @@ def _name_similarity(stranger: Student, student: Student) -> float:
     """Return the similarity of two names, from 0 to 1; words may be reordered or run together."""
     name = stranger.name or stranger.id
     spelled = find_listed_spelling(name, [student]) or name
-    seen_texts = {"".join(name_words(spelled)), _letters(spelled), _letters(stranger.id)}
+    seen_texts = {"".join(name_words(spelled)), _fold_letters(spelled), _fold_letters(stranger.id)}
     first, last = student.first_and_last_name
-    texts = {_letters(f"{first}{last}"), _letters(f"{last}{first}"), "".join(name_words(student.name))}
-    texts |= {_letters(text) for text in (student.id, student.login, student.number)}
+    texts = {_fold_letters(f"{first}{last}"), _fold_letters(f"{last}{first}"), "".join(name_words(student.name))}
+    texts |= {_fold_letters(text) for text in (student.id, student.login, student.number)}
     return max(
         SequenceMatcher(None, one, other, autojunk=False).ratio() for one in seen_texts for other in texts if other
     )
 
 
-def _letters(text: str) -> str:
+def _fold_letters(text: str) -> str:
     return safe_id(text).replace("-", "")
 
 

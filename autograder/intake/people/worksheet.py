@@ -54,7 +54,7 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
         CourseError: if the list cannot be read, or has neither participants nor times.
     """
     class_list = read_class_list(path)
-    if not (class_list.of_one_chapter or "group" in class_list.fields):
+    if not (class_list.is_for_one_chapter or "group" in class_list.fields):
         raise CourseError(
             "this list has neither participant numbers nor submission times nor groups",
             where=path,
@@ -63,7 +63,7 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
     _refuse_other_assignment(course, class_list, chapter, path)
     read = parse_column_times(class_list.times, read_course_file(course.root).time_zone, path)
     revealed: Mapping[str, str] = {}
-    if class_list.only_times:
+    if class_list.has_only_times:
         ids: Mapping[int, str]
         ids, problems = _match_times(course, class_list, path.name)
         enrolment = Enrolment(class_list.platform, problems=(*class_list.problems, *problems))

@@ -1,4 +1,4 @@
-"""Draw inputs for exams. They come from the makers of the checks' cases, and from a stream that no visible or hidden test uses."""
+"""Draw inputs for exams with the checks' case makers, from a random stream that no visible or hidden test uses."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from autograder.quizzes.questions.inputs import (
     round_to_one_decimal,
 )
 
-#: The longest text of an input that is an option.
+#: The maximum length of an input's text, which can be an option.
 LONGEST = 150
-# Numbers of a tensor that is not shown completely: none of them is special.
+# The maximum absolute value in a tensor that is not shown completely, so that none of its numbers is special.
 _LARGEST = 5.0
 _FEW = 12
 _LONG_NUMBER = re.compile(r"\.\d{6}")
@@ -32,24 +32,24 @@ _LONG_NUMBER = re.compile(r"\.\d{6}")
 
 @dataclass(frozen=True)
 class ExamInput(Input):
-    """An input of one round."""
+    """An exam input, with its position in the check."""
 
-    row: str  # the name of the row whose makers drew it
-    position: int  # its position among the row's inputs, the same in each round
+    row: str  # the name of the check's row whose maker drew the input
+    position: int  # its position among the row's inputs, the same in each version
 
     @property
     def place(self) -> tuple[str, int]:
-        """Row and position: inputs of several rounds with the same place differ in their numbers."""
+        """Row and position; inputs of different versions with the same place differ only in their numbers."""
         return self.row, self.position
 
 
 def exam_inputs(exercise: Exercise, seed: object, version: int, *, secret: int = 0) -> list[ExamInput]:
-    """Return the inputs of one round that can be described in a short text, without repetitions.
+    """Return the distinct inputs of one version that have a short text.
 
     Args:
         seed: the exam's seed.
         version: the number of the version; each version has its own numbers.
-        secret: the course's secret seed: an input that happens to be a hidden test is left out.
+        secret: the course's secret seed; inputs that are also hidden tests are left out.
     """
     found, seen, texts = [], set(_hidden_calls(exercise, secret)), set()
     with pytorch_defaults():
@@ -73,7 +73,7 @@ def exam_inputs(exercise: Exercise, seed: object, version: int, *, secret: int =
 
 @cache
 def _hidden_calls(exercise: Exercise, secret: int) -> frozenset[Hashable]:
-    """Return the calls of the hidden tests that are no visible ones."""
+    """Return the keys of all calls that only hidden tests make."""
     sections = exercise.sheet(hidden=True, seed=secret).sections
     calls = [
         (one, n < (section.visible or 0))
@@ -86,7 +86,7 @@ def _hidden_calls(exercise: Exercise, secret: int) -> frozenset[Hashable]:
 
 
 def _draw_requests(exercise: Exercise, seed: object, version: int) -> Iterator[tuple[str, int, Request]]:
-    """Yield the calls of each row, in order."""
+    """Draw the calls of each row; yield them with their row and position."""
     for row in exercise.rows:
         if row.name == "many":
             continue
@@ -105,7 +105,7 @@ def _round_float32(tensor: Tensor) -> Tensor:
 
 
 def _is_order_kept(tensor: Tensor) -> bool:
-    """Return whether rounding makes no numbers equal that were different, and no number zero."""
+    """Return whether rounding keeps different numbers different and non-zero numbers non-zero."""
     changed = _round_float32(tensor)
     return _count_different(tensor) == _count_different(changed) and bool(((changed == 0) == (tensor == 0)).all())
 
@@ -115,7 +115,7 @@ def _count_different(tensor: Tensor) -> int:
 
 
 def _is_fair(request: Request) -> bool:
-    """Return whether everything that may matter is in the text: what it leaves out is ordinary numbers."""
+    """Return whether an input's text omits nothing but ordinary numbers, so that a question about it can be answered."""
     if request.props or any(
         tensor.numel() == 0 and tensor.ndim > 1 for tensor in list_tensors(dict(request.arguments))
     ):

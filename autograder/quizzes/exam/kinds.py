@@ -1,8 +1,8 @@
-"""Make families of questions: a family has one question for each version of an exam.
+"""Make families of exam questions; a family has one question for each version of an exam.
 
-The questions of a family are about the same exercise and have the same kind. They differ in the mistake and in the numbers. Nothing but
-the code tells the right option apart, because each version has another right option of the same four. So the longest option, or one that
-looks unlike the others, is right in one version of four.
+The questions of a family are about the same exercise and have the same kind. They differ in the mistake and in the numbers. Only the
+code distinguishes the right option, because each version has a different right option among the same four. So the longest option, or the
+most unusual one, is right in one version of four.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from autograder.quizzes.questions.question import OPTIONS, MultipleChoice, group
 _ATTEMPTS, _DRAWS = 400, 3
 _FIRST_WEIGHTS = re.compile(r"\binit\.|normal_\(|uniform_\(|zeros_\(|ones_\(|fill_\(|nn\.Parameter|torch\.randn?\(")
 
-#: The kinds of questions, with what each asks.
+#: The kinds of questions, each with the subject of its question.
 KINDS = {
     "diagnosis": "which mistake the code makes",
     "input": "which input shows it",
@@ -31,32 +31,32 @@ KINDS = {
 
 @dataclass(frozen=True)
 class ExamQuestion(MultipleChoice):
-    """One question about code with one mistake."""
+    """A multiple-choice question about code with one mistake."""
 
     kind: str  # one of ``KINDS``
     chapter: str  # the exercise's chapter
     exercise: str
-    task: str  # what a right solution computes, in a sentence
+    task: str  # the first sentences of the exercise's docstring: what a right solution computes
     uses: tuple[str, ...]  # names of the course that the code uses
-    checks: tuple[str, ...]  # names of helpers that the code uses and that only check its inputs
+    checks: tuple[str, ...]  # names of used helpers that only check inputs
     code: str
     question: str
-    options: tuple[str, ...]  # the options, in the order in which they stand
+    options: tuple[str, ...]  # the options in display order
     key: int  # the index of the right option
     mistake: str  # the name of the known mistake in the code
     explanation: str  # the diagnosis that the check gives for the code
-    proof: str  # what the run for the key showed
-    refuted: tuple[str, ...]  # for each option, what the run showed against it; empty for the key
+    proof: str  # the result of the run that proves the key
+    refuted: tuple[str, ...]  # for each option, the result that refutes it; empty for the key
 
-    def with_key_at(self, position: int, rng: random.Random) -> ExamQuestion:
-        """Return the item with its options in a random order in which the right one has a given position."""
+    def place_key(self, position: int, rng: random.Random) -> ExamQuestion:
+        """Return the question with its options shuffled and the right option at a given position."""
         others = [index for index in range(len(self.options)) if index != self.key]
         order = rng.sample(others, len(others))
         order.insert(position, self.key)
-        return self.in_order(order)
+        return self.reorder(order)
 
-    def in_order(self, order: Sequence[int]) -> ExamQuestion:
-        """Return the item with its options in another order."""
+    def reorder(self, order: Sequence[int]) -> ExamQuestion:
+        """Return the question with its options in another order, given as indices."""
         return replace(
             self,
             options=tuple(self.options[index] for index in order),
@@ -66,12 +66,12 @@ class ExamQuestion(MultipleChoice):
 
 
 Family: TypeAlias = Sequence[ExamQuestion]
-#: Makes a family from an exercise's evidence, a random generator, the exam's seed and the number of versions; None if it cannot.
+#: A function that makes a family from evidence, a random generator, the exam's seed and the number of versions; None if that is impossible.
 Kind: TypeAlias = Callable[[Evidence, random.Random, object, int], Family | None]
 
 
 def ask_diagnosis(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
-    """Ask which of four known mistakes the code makes."""
+    """Make questions that ask which of four known mistakes the code has."""
     for _ in range(_DRAWS):
         four = rng.sample(evidence.mistakes, OPTIONS)
         refuted = [[_describe_refutation(evidence, one, other, seed) for other in four] for one in four]
@@ -90,12 +90,12 @@ def ask_diagnosis(evidence: Evidence, rng: random.Random, seed: object, versions
 
 
 def _describe_refutation(evidence: Evidence, one: ShownMistake, other: ShownMistake, seed: object) -> str:
-    """Return how the answers of two mistakes differ; empty if they are the same."""
-    title = "" if one is other else evidence.difference(one, other.mistake)
+    """Describe how the answers of two mistakes differ; empty if they are equal."""
+    title = "" if one is other else evidence.find_difference(one, other.mistake)
     if not title:
         return ""
     i, j = evidence.mistakes.index(one), evidence.mistakes.index(other)
-    for result in evidence.results(seed, 0):
+    for result in evidence.run_inputs(seed, 0):
         texts = answer_text(result.wrong[i]), answer_text(result.wrong[j])
         if result.input.complete and all(texts) and texts[0] != texts[1]:
             return f"With this mistake, {result.input.text} would give: {texts[1]}. The code gives: {texts[0]}."
@@ -103,7 +103,7 @@ def _describe_refutation(evidence: Evidence, one: ShownMistake, other: ShownMist
 
 
 def ask_input(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
-    """Ask which of four inputs shows the mistake, or which one alone does not."""
+    """Make questions that ask which of four inputs shows the mistake, or which is the only input that does not."""
     rounds = [_results_by_place(evidence, seed, version) for version in range(versions)]
     places = [place for place in rounds[0] if all(place in one for one in rounds)]
     tables = [{place: _split_mistakes(evidence, one[place]) for place in places} for one in rounds]
@@ -121,19 +121,19 @@ def ask_input(evidence: Evidence, rng: random.Random, seed: object, versions: in
     return [_make_input_question(evidence, row, *choice) for row, choice in zip(rows, best[1], strict=True)]
 
 
-# A mistake, the position of the one input that differs from the three others, and whether it is the one that shows the mistake.
+# A mistake, the position of the input that differs from the three others, and whether this input shows the mistake.
 _Choice: TypeAlias = tuple[int, int, bool]
 
 
 def _results_by_place(evidence: Evidence, seed: object, version: int) -> dict[tuple[str, int], InputResult]:
-    return {one.input.place: one for one in evidence.results(seed, version)}
+    return {one.input.place: one for one in evidence.run_inputs(seed, version)}
 
 
 def _split_mistakes(evidence: Evidence, result: InputResult) -> tuple[set[int], set[int]]:
-    """Return the mistakes that an input shows, and the mistakes that it does not show."""
+    """Return the mistakes that an input shows, and the mistakes that it leaves unnoticed."""
     every = range(len(evidence.mistakes))
     shown = {m for m in every if result.shows(m)}
-    # What a fresh instance answers depends on its first weights, which no input tells.
+    # A fresh instance's answer depends on its initial weights, which the input does not contain.
     fair = {m for m in every if not _changes_first_weights(evidence, m)}
     return {m for m in shown & fair if not result.is_close(m)}, fair - shown
 
@@ -144,7 +144,7 @@ def _changes_first_weights(evidence: Evidence, mistake: int) -> bool:
 
 
 def _choose_for_versions(tables: Sequence[Sequence[tuple[set[int], set[int]]]], rng: random.Random) -> list[_Choice]:
-    """Return a choice for each version, with different keys if possible; an empty list if a version has no choice."""
+    """Choose a mistake and a key for each version, with different keys if possible; return an empty list if a version has none."""
     chosen: list[_Choice] = []
     for table in tables:
         usable: list[_Choice] = []
@@ -181,7 +181,7 @@ def _compare_answers(result: InputResult, mistake: int) -> str:
 
 
 def ask_result(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
-    """Ask what the code returns for a small input."""
+    """Make questions that ask what the code returns for a small input."""
     rounds = [_results_by_place(evidence, seed, version) for version in range(versions)]
     first = {place: one for place, one in rounds[0].items() if one.input.complete}
     places = [place for place in first if all(place in other for other in rounds)]
@@ -228,7 +228,7 @@ def _make_question(
     proof: str,
     texts: Sequence[str],
 ) -> ExamQuestion:
-    """Return a question; the texts say what the run showed against each option but the right one."""
+    """Make a question; ``texts`` refute each option except the key."""
     return ExamQuestion(
         kind=kind,
         chapter=evidence.exercise.chapter,
@@ -257,13 +257,13 @@ _MAKERS: dict[str, Kind] = {"diagnosis": ask_diagnosis, "input": ask_input, "res
 
 
 def make_family(kind: str, evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
-    """Return questions of a kind, one for each version, whose mistakes are of one place or of one class if possible."""
+    """Make a family of a kind; its mistakes change the same lines, or have the same class, if possible."""
     made = (_MAKERS[kind](evidence.of(pool), rng, seed, versions) for pool in _list_pools(evidence, rng))
     return next(filter(None, made), None)
 
 
 def _list_pools(evidence: Evidence, rng: random.Random) -> list[Sequence[ShownMistake]]:
-    """Return sets of mistakes: of one place, so that no version shows what is right in another; of one class, equally hard; and all."""
+    """Return pools of mistakes: with the same changed lines, so that no version reveals another's key; of the same class; and all."""
     by_place = group_by_key(evidence.mistakes, lambda one: changed_lines(evidence.right, one.code))
     by_class = group_by_key(evidence.mistakes, lambda one: one.mistake.kind.replace("rare ", ""))
     pools = [pool for groups in (by_place, by_class) for pool in rng.sample(list(groups.values()), len(groups))]

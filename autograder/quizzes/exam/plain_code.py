@@ -1,4 +1,4 @@
-"""Rewrite code for a printed page: no comments, short error messages, lines that fit, and no brackets that only an edit needs."""
+"""Rewrite code for a printed page: without comments, long error messages, long lines, and redundant brackets that reveal an edit."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import io
 import tokenize
 from collections.abc import Callable
 
-#: The longest line that fits on a printed page.
+#: The maximum length of a line on a printed page.
 LONGEST_LINE = 92
-#: What stands for the message of an error, which no check compares.
+#: Replaces error messages, which no check compares.
 MESSAGE = '"…"'
 
 
 def simplify_code(code: str) -> str:
-    """Return code for a printed page. It computes the same."""
+    """Rewrite code for a printed page without changing what it computes."""
     for rewrite in (_shorten_messages, remove_comments, _use_double_quotes, _remove_extra_brackets, _wrap_lines):
         code = rewrite(code)
     return code
 
 
 def remove_comments(code: str) -> str:
-    """Return code without comments and blank lines: a comment that describes the right code would contradict the mistake."""
+    """Remove comments, which describe the right code and would contradict the mistake, and blank lines from code."""
     lines = code.split("\n")
     for token in tokenize.generate_tokens(io.StringIO(f"{code}\n").readline):
         if token.type == tokenize.COMMENT:
@@ -31,7 +31,7 @@ def remove_comments(code: str) -> str:
 
 
 def _separate_methods(lines: list[str]) -> list[str]:
-    """Return lines with an empty line before each further method of a class."""
+    """Insert an empty line before each method of a class except the first."""
     methods = [index for index, line in enumerate(lines) if line.startswith("    def ")]
     starts = [index - lines[index - 1].startswith("    @") for index in methods]
     if lines and not lines[0].startswith("class "):
@@ -40,7 +40,7 @@ def _separate_methods(lines: list[str]) -> list[str]:
 
 
 def _shorten_messages(code: str) -> str:
-    """Return code whose errors have a short message."""
+    """Replace the messages of raised errors by an ellipsis."""
     raised = [node.exc for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Raise)]
     calls = [node for node in raised if isinstance(node, ast.Call) and node.args]
     for call in sorted(calls, key=lambda node: -node.lineno):
@@ -49,7 +49,7 @@ def _shorten_messages(code: str) -> str:
 
 
 def _remove_message_parts(code: str) -> str:
-    """Return code without assignments right before an error that only its message has used."""
+    """Remove assignments that only the message of the next raised error used."""
     tree = ast.parse(code)
     read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     lines = code.split("\n")
@@ -66,7 +66,7 @@ def _assigned_names(assignment: ast.Assign) -> set[str]:
 
 
 def _use_double_quotes(code: str) -> str:
-    """Return code whose strings have double quotes: single quotes would give away the line that an edit has changed."""
+    """Convert string quotes to double quotes, because single quotes would reveal the line that an edit changed."""
     lines = code.split("\n")
     for token in tokenize.generate_tokens(io.StringIO(f"{code}\n").readline):
         (row, begin), (_, end) = token.start, token.end
@@ -85,7 +85,7 @@ def _replace_node(code: str, node: ast.expr, text: str) -> str:
 
 
 def _remove_extra_brackets(code: str) -> str:
-    """Return code without pairs of brackets around a whole operand or result, in lines that an edit may have changed."""
+    """Remove redundant brackets around operands and results from lines that an edit may have changed."""
     lines = code.split("\n")
     return "\n".join(_simplify_brackets(line) if "return (" in line or "((" in line else line for line in lines)
 
@@ -107,12 +107,12 @@ def _simplify_brackets(line: str) -> str:
 
 
 def _opens_group(text: str, begin: int) -> bool:
-    """Return whether a bracket begins a group, and no call."""
+    """Return whether a bracket opens a group rather than a call."""
     return begin == 0 or text[begin - 1] in " (,[-"
 
 
 def _find_bracket_pairs(text: str, brackets: str = "(") -> list[tuple[int, int]]:
-    """Return the positions of pairs of brackets, in order; brackets within texts do not count."""
+    """Return the (opening, closing) positions of bracket pairs outside strings, sorted."""
     found, waiting, quote = [], [], ""
     for index, character in enumerate(text):
         if quote or character in "\"'":
@@ -133,7 +133,7 @@ def _dump_syntax(text: str) -> str | None:
 
 
 def _wrap_lines(code: str) -> str:
-    """Return code with long lines divided at commas or within their widest brackets, if that is possible."""
+    """Wrap long lines at commas or inside their widest brackets, if that keeps the meaning."""
     lines, index = code.split("\n"), 0
     while index < len(lines):
         parts = _split_line(lines, index) if len(lines[index]) > LONGEST_LINE else None
@@ -145,7 +145,7 @@ def _wrap_lines(code: str) -> str:
 
 
 def _split_line(lines: list[str], index: int) -> list[str] | None:
-    """Return a line as several ones that are as short as possible and mean the same; None if none are shorter."""
+    """Split a line into shorter equivalent lines; None if that is impossible."""
     ways = sorted(
         (divide(lines[index]) for divide in (_split_at_brackets, _split_at_commas, _fill_lines)), key=_longest_width
     )
@@ -162,7 +162,7 @@ def _longest_width(lines: list[str]) -> int:
 
 
 def _fill_lines(line: str) -> list[str]:
-    """Return a line within brackets as several lines, each with as many items as fit."""
+    """Split a line of comma-separated items into lines with as many items as fit."""
     if " for " in line:
         return [line]
     margin = line[: len(line) - len(line.lstrip())]

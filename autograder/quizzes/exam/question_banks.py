@@ -1,6 +1,6 @@
-"""Write the questions of an exam for learning platforms: Moodle XML for a question bank, and a QTI 1.2 package, which Canvas imports.
+"""Export exams to learning platforms: Moodle XML for a question bank, and a QTI 1.2 package for Canvas.
 
-The package has what Canvas reads: a manifest, and for each quiz an assessment whose items name their type and their right option.
+The package has a manifest and, for each quiz, an assessment whose items give their type and their right option, as Canvas expects.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from autograder.quizzes.questions.question import LETTERS, numbered_code
 
 _QTI = "http://www.imsglobal.org/xsd/ims_qtiasiv1p2"
 _PACKAGE = "http://www.imsglobal.org/xsd/imsccv1p1/imscp_v1p1"
-# Archives hold the time of their members; a fixed one makes equal exams equal files.
+# Archives store the time of their members; with a fixed time, equal exams give equal files.
 _TIME = (2000, 1, 1, 0, 0, 0)
 
 
 def moodle_xml(exam: Exam, *, title: str) -> bytes:
-    """Return all versions as multiple-choice questions: a category for each question, so that a quiz draws one version of it at random."""
+    """Return an exam as Moodle XML; each question is a category with its versions, from which a quiz draws one at random."""
     quiz = ET.Element("quiz")
     for number, items in enumerate(zip(*exam.versions, strict=True), start=1):
         category = ET.SubElement(quiz, "question", type="category")
@@ -36,7 +36,7 @@ def moodle_xml(exam: Exam, *, title: str) -> bytes:
 
 
 def question_html(item: ExamQuestion) -> str:
-    """Return what stands above the options as HTML: task, code and question."""
+    """Return the question without its options as HTML: task, code and question text."""
     uses = names_sentence(item)
     parts = [
         f"<p><code>{item.exercise}</code>: {sentence_html(item.task)} The code has exactly one mistake. {sentence_html(uses)}</p>",
@@ -66,7 +66,7 @@ def _add_html(parent: ET.Element, tag: str, text: str, **attributes: str) -> ET.
 
 
 def canvas_zip(exam: Exam, *, title: str) -> bytes:
-    """Return a ZIP archive with a quiz for each version."""
+    """Return an exam as a QTI archive for Canvas, with a quiz for each version."""
     quizzes = {
         f"version-{letter}/version-{letter}.xml": _build_assessment(items, f"{title}, version {letter}", letter)
         for letter, items in zip(exam.letters, exam.versions, strict=True)

@@ -1,7 +1,6 @@
-"""Show a known mistake as code that a student could have written: the exercise's definition with its private helpers.
+"""Build the code of known mistakes for exams: the exercise's definition with its private helpers, as a student could have written it.
 
-A known mistake is left out where its code would be no code of a student, or too much to read in an exam. :func:`reason_to_leave_out`
-gives the reason.
+A known mistake is left out if its code is unlike students' code or too long for an exam; see :func:`reason_to_leave_out`.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from autograder.static_analysis.definitions import assigned_names, is_private, r
 Key = tuple[str, str]
 
 MOST_LINES = 44
-# An expression around the result that a student could write: a method, an index, a sign, a call with the result, a factor.
+# Expressions around the result that a student could write: a method, an index, a sign, a call with the result, a factor.
 _NATURAL_RESULT = re.compile(
     r"-?\{result\}(\.\w+\([^()]*\)|\[[^\[\]]*\]| [*/+-] [\w.\[\]()* +-]+)?|torch\.\w+\(\{result\}[^{}]*\)"
 )
-# What the tests of the checks use to bring about an effect, and students do not write.
+# Constructs that edits use for an effect and students would not write.
 _UNNATURAL = re.compile(
     r"\bgiven\b|\blambda\b|:=|device=['\"]cpu|\.mul\(2\)\.div\(2\)|\)\[[01]\]$|clone\(\) \+ 0|__|\.data\b|, None\)\[0\]|copy_\("
     r"|^ *(if|while) (True|False):|\bif (True|False)\b|^ *pass$"
@@ -36,7 +35,7 @@ _UNNATURAL = re.compile(
 
 @dataclass(frozen=True)
 class ShownCode:
-    """The code of an exercise on a page."""
+    """The code of an exercise, right or with a mistake, as an exam shows it."""
 
     exercise: Exercise
     source: str  # the code, without docstrings and comments
@@ -44,14 +43,14 @@ class ShownCode:
 
     @property
     def lines(self) -> list[str]:
-        """The lines of the code."""
+        """The lines of the shown source."""
         return self.source.split("\n")
 
-    def candidate(self) -> Callable[..., Any]:
-        """Return what the shown code defines.
+    def load(self) -> Callable[..., Any]:
+        """Run the shown code, and return the exercise's function or class.
 
         Raises:
-            EditError: if it does not run.
+            EditError: if the code does not run.
         """
         start, reached = _find_reached(self.exercise)
         text = _project_sources().module_source(start, reached, self.definitions)
@@ -62,15 +61,15 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def right_code(exercise: Exercise) -> ShownCode:
-    """Return the reference of an exercise as it is shown."""
+    """Return the shown code of an exercise's reference."""
     return _build_shown_code(exercise, {})
 
 
 def wrong_code(exercise: Exercise, mistake: Misconception) -> ShownCode:
-    """Return the code with a known mistake.
+    """Return the shown code of a known mistake.
 
     Raises:
-        EditError: if it cannot be shown; the message is the reason.
+        EditError: if the mistake cannot be shown; the message is the reason.
     """
     if reason := reason_to_leave_out(exercise, mistake):
         raise EditError(reason)
@@ -78,7 +77,7 @@ def wrong_code(exercise: Exercise, mistake: Misconception) -> ShownCode:
 
 
 def reason_to_leave_out(exercise: Exercise, mistake: Misconception) -> str:
-    """Return why a known mistake cannot be shown; empty if it can."""
+    """Return the reason why a known mistake cannot be shown; empty if it can."""
     alteration = _get_alteration(exercise, mistake)
     if any(edit.first for edit in alteration.edits):
         return "it prepares the arguments in a way that no student writes"
@@ -100,7 +99,7 @@ def reason_to_leave_out(exercise: Exercise, mistake: Misconception) -> str:
 
 
 def changed_lines(right: ShownCode, wrong: ShownCode) -> frozenset[int]:
-    """Return the indices of the right code's lines that differ, and of lines where something is added."""
+    """Return the indices of the right code's lines that the mistake changes or removes, or before which it inserts lines."""
     blocks = SequenceMatcher(None, right.lines, wrong.lines, autojunk=False).get_opcodes()
     return frozenset(
         n for tag, first, last, _, _ in blocks if tag != "equal" for n in range(first, max(last, first + 1))
@@ -108,12 +107,12 @@ def changed_lines(right: ShownCode, wrong: ShownCode) -> frozenset[int]:
 
 
 def list_used_names(code: ShownCode) -> list[str]:
-    """Return the names of the course that the code uses and does not define, checks of the inputs apart."""
+    """Return the course's names that the code uses without defining them, except input checks."""
     return [name for key, name in _find_external_names(code) if not (is_private(name) and is_check((key, name)))]
 
 
 def list_used_checks(code: ShownCode) -> list[str]:
-    """Return the names of helpers that the code uses and that only check its inputs."""
+    """Return the names of the helpers that the code uses only to check its inputs."""
     return [name for key, name in _find_external_names(code) if is_private(name) and is_check((key, name))]
 
 
@@ -147,7 +146,7 @@ _cached_simplify = cache(simplify_code)
 
 
 def _shown_keys(exercise: Exercise) -> list[Key]:
-    """Return the exercise and its private helpers, helpers first; helpers that only check are left out."""
+    """Return the keys of the exercise and its private helpers, helpers first, without helpers that only check inputs."""
     start, reached = _find_reached(exercise)
     shown, waiting = {start}, [start]
     while waiting:
@@ -159,13 +158,13 @@ def _shown_keys(exercise: Exercise) -> list[Key]:
 
 
 def is_check(key: Key) -> bool:
-    """Return whether a definition returns nothing, and so can only raise errors."""
+    """Return whether a definition returns None, so that its only effect is to raise errors."""
     node = _project_sources().text(key[0]).definitions[key[1]]
     return isinstance(node, _DEFINITIONS) and returns_none(node)
 
 
 def _list_constants(exercise: Exercise, definitions: Mapping[Key, str]) -> list[str]:
-    """Return the assignments of private constants that definitions use."""
+    """Return the source of the private constants that definitions use."""
     texts: dict[str, str] = {}
     for (module, _), code in definitions.items():
         text = _project_sources().text(module)

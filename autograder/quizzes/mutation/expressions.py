@@ -1,4 +1,4 @@
-"""Mutate expressions: comparisons, arithmetic, conditions, constants, calls."""
+"""Define the mutation operators of expressions: comparisons, arithmetic, conditions, constants, calls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def mutate_comparison(place: Place) -> Iterator[Change]:
             if isinstance(operator, (ast.Eq, ast.NotEq)) and other not in (ast.Eq, ast.NotEq):
                 if not (_is_ordered(first) and _is_ordered(right)):
                     continue
-                # What is never negative is 0 where it is at most 0.
+                # For a count, which is never negative, ``== 0`` and ``<= 0`` are equivalent.
                 if _is_constant(right, 0) and _is_count(first) and other in (ast.LtE, ast.Gt):
                     continue
             ops = [*node.ops[:i], other(), *node.ops[i + 1 :]]
@@ -43,7 +43,7 @@ def _is_constant(node: ast.expr, value: object) -> bool:
 
 
 def _is_ordered(node: ast.expr) -> bool:
-    """Whether larger and smaller may mean something: not for texts, shapes, lists and sets."""
+    """Return whether ``<`` and ``>`` may be meaningful for a node, unlike for strings, shapes, lists and sets."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
     if isinstance(node, ast.Subscript):
@@ -93,7 +93,7 @@ def remove_sign(place: Place) -> Iterator[Change]:
     assert isinstance(place.node, ast.UnaryOp)
     operand = place.node.operand
     if isinstance(operand, ast.Constant) and isinstance(operand.value, int):
-        return  # -2 counts axes from the other end, where 2 may be the same one; the neighbours of -2 are asked for
+        return  # axes -2 and 2 may be the same; the constant operator changes -2 to its neighbours
     kind = "boolean" if isinstance(place.node.op, (ast.Not, ast.Invert)) else "arithmetic"
     yield kind, operand, ""
 
@@ -110,7 +110,7 @@ def mutate_boolean(place: Place) -> Iterator[Change]:
 
 
 def mutate_constant(place: Place) -> Iterator[Change]:
-    """Yield the constant plus and minus 1 and times 1.5; a truth value turned round."""
+    """Yield a number plus 1, minus 1 and times 1.5; yield the negation of a boolean."""
     node, value, negative = place.node, None, False
     if isinstance(node, ast.Constant) and not _is_negated(place):
         value = node.value
@@ -130,7 +130,7 @@ def _is_negated(place: Place) -> bool:
 
 
 def _number_node(value: float) -> ast.expr:
-    # -0.0 < 0 is false, and so is unparsed as it is.
+    # -0.0 < 0 is False, so -0.0 stays a plain constant.
     return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if value < 0 else ast.Constant(value)
 
 
@@ -171,12 +171,12 @@ _PAIRS += [("floor", "ceil"), ("zeros", "ones"), ("zeros_like", "ones_like"), ("
 _EXCHANGED = {**dict(_PAIRS), **{b: a for a, b in _PAIRS}}
 
 
-# Their dimension is the last one unless they are told otherwise.
+# Functions whose default dimension is the last one.
 _LAST_BY_DEFAULT = {"topk", "sort", "argsort", "kthvalue", "diff", "mode"}
 
 
 def _is_redundant(name: str, keyword: ast.keyword) -> bool:
-    """Whether a call means the same without a keyword."""
+    """Return whether a call without this keyword is equivalent."""
     if name == "zip" and keyword.arg == "strict":
         return True
     return name in _LAST_BY_DEFAULT and keyword.arg == "dim" and ast.unparse(keyword.value) == "-1"

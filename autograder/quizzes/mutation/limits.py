@@ -1,7 +1,7 @@
-"""Run a function in a forked process under limits: a mutant may loop for ever, use up memory, or end its process.
+"""Run a function in a forked process under limits, because a mutant may loop for ever, use up memory, or crash.
 
-Each run is a fork, so that whatever a mutant leaves behind ends with it. The limits are soft against malice: a mutant is our own code with
-one mistake, and no stranger's.
+The fork discards all side effects of a mutant. The limits do not protect against malicious code: a mutant is the course's own code with one
+mistake.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def run_in_fork(work: Callable[[], str], *, seconds: float, memory: int) -> tupl
     Args:
         work: the function to run; its output is discarded.
         seconds: CPU time limit. The elapsed time may be thirty times as long.
-        memory: bytes of address space that it may add to this process's current size.
+        memory: maximum bytes of address space in addition to this process's current size.
 
     Raises:
         CourseError: if processes cannot be forked.
@@ -50,10 +50,10 @@ def run_in_fork(work: Callable[[], str], *, seconds: float, memory: int) -> tupl
 
 
 def _run_child(work: Callable[[], str], writing: int, seconds: float, memory: int) -> None:
-    """Do the work and end this process, whatever happens."""
+    """Run the function in the child, send its result, and end the child in any case."""
     status = 1
     try:
-        faulthandler.disable()  # a crash is told by its signal
+        faulthandler.disable()  # the parent recognises a crash by its signal
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nowhere, stream)
@@ -72,7 +72,7 @@ def _run_child(work: Callable[[], str], writing: int, seconds: float, memory: in
 
 def _limit_memory(more: int) -> None:
     status = Path("/proc/self/statm")
-    if status.exists():  # elsewhere the processor's time is the limit
+    if status.exists():  # on other systems only the CPU time is limited
         taken = int(status.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (taken + more, hard))

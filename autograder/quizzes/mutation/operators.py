@@ -1,4 +1,4 @@
-"""Apply the mutation operators: change a definition in one place.
+"""Apply the mutation operators to a definition, one change at a time.
 
 Some changes are excluded, because no check can or should detect them:
 
@@ -21,9 +21,9 @@ from autograder.quizzes.mutation.places import Change, Place
 
 @dataclass(frozen=True)
 class Mutation:
-    """A definition changed in one place."""
+    """A definition with one change."""
 
-    operator: str  # the kind of change
+    operator: str  # the name of the mutation operator
     line: int  # the line of the change within the definition's code, from 1
     before: str  # the original code
     after: str  # the changed code
@@ -31,17 +31,17 @@ class Mutation:
 
 
 def list_mutations(code: str, *, guards: bool = True) -> list[Mutation]:
-    """Return every change of a definition, in the order of its lines; two operators that give the same code count once.
+    """Return all distinct mutations of a definition, in the order of its lines.
 
     Args:
         code: the source of one function or class, at the left margin.
-        guards: change guards, too (:mod:`autograder.quizzes.mutation.guards`).
+        guards: whether to change guards, too (:mod:`autograder.quizzes.mutation.guards`).
     """
     tree = ast.parse(code)
     texts = {ast.unparse(tree)}
     changes = []
     for place, (operator, new, shown) in list_changes(tree, guards=guards):
-        text = place.changed(tree, new)
+        text = place.render_changed(tree, new)
         if text not in texts:
             texts.add(text)
             line = int(getattr(place.node, "lineno", getattr(place.owner, "lineno", 1)))
@@ -50,20 +50,20 @@ def list_mutations(code: str, *, guards: bool = True) -> list[Mutation]:
 
 
 def list_changes(tree: ast.Module, *, guards: bool = True) -> Iterator[tuple[Place, Change]]:
-    """Yield every change of a definition with its place in the tree, some of them twice."""
+    """Yield every change of a definition with its place in the tree, possibly with duplicates."""
     for place in _find_places(tree, guards=guards):
         for change in _change_place(place):
             yield place, change
 
 
 def _first_line(node: Any) -> str:
-    """Return a node as one line: of a statement with a block, its head."""
+    """Return the first line of a node's code, for example the head of a statement with a block."""
     if isinstance(node, list):
         return _first_line(node[0]) if node else "pass"
     return ast.unparse(node).strip().split("\n")[0]
 
 
-# Parts of a definition that do not change what it does, by kind of node.
+# Fields of nodes without an effect on the behaviour.
 _NOT_LOOKED_AT = {
     ast.Raise: {"exc", "cause"},
     ast.arg: {"annotation"},

@@ -1,4 +1,4 @@
-"""Mutate statements: conditions, errors, dropped statements, modes of autograd, and functions applied to a value."""
+"""Define the mutation operators of statements: conditions, errors, dropped statements, autograd modes, and wrapped values."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ def mutate_condition(place: Place) -> Iterator[Change]:
         yield "condition dropped", node.orelse, ""
         return
     yield "condition dropped", node.body, ""
-    if not (len(node.body) == 1 and isinstance(node.body[0], ast.Raise)):  # else it is the error that is not raised
+    if not (
+        len(node.body) == 1 and isinstance(node.body[0], ast.Raise)
+    ):  # the operator "error not raised" covers this case
         yield "condition dropped", node.orelse, ""
 
 
 def drop_statement(place: Place) -> Iterator[Change]:
-    """Yield the statement removed; for `raise`, the error is not raised."""
+    """Yield `pass` in place of the statement, if dropping it may go unnoticed; for `raise`, the error is not raised."""
     node = place.node
     if isinstance(node, ast.Raise):
         yield "error not raised", [ast.Pass()], ""
@@ -31,7 +33,7 @@ def drop_statement(place: Place) -> Iterator[Change]:
         if not (isinstance(node.value, ast.Constant) or ast.unparse(node.value) == "super().__init__()"):
             yield "statement dropped", [ast.Pass()], ""
     elif isinstance(node, ast.Assign):
-        # Without its first assignment a name is an error at once, which tells nothing.
+        # Without its first assignment, a name raises a NameError at once, which is no useful mutant.
         if not all(isinstance(target, ast.Name) and _is_first_assignment(place, target.id) for target in node.targets):
             yield "statement dropped", [ast.Pass()], ""
     else:
@@ -39,7 +41,7 @@ def drop_statement(place: Place) -> Iterator[Change]:
 
 
 def _is_first_assignment(place: Place, name: str) -> bool:
-    """Return whether only this statement binds a name, judging by its block and the names that the statement reads."""
+    """Return whether no earlier statement of the function binds a name and this statement does not read it."""
     reads = {read.id for read in ast.walk(place.node) if isinstance(read, ast.Name) and isinstance(read.ctx, ast.Load)}
     if name in reads or place.index is None or not isinstance(place.owner, ast.FunctionDef):
         return False
@@ -53,7 +55,7 @@ _GRADIENT_MODES = {"no_grad", "enable_grad", "inference_mode", "set_grad_enabled
 
 
 def drop_gradient_mode(place: Place) -> Iterator[Change]:
-    """Yield the body of `with torch.no_grad()` without it."""
+    """Yield the body of a `with torch.no_grad()` or similar block without the block."""
     node = place.node
     assert isinstance(node, ast.With)
     names = [called_name(item.context_expr.func) for item in node.items if isinstance(item.context_expr, ast.Call)]
@@ -62,7 +64,7 @@ def drop_gradient_mode(place: Place) -> Iterator[Change]:
 
 
 def drop_decorators(place: Place) -> Iterator[Change]:
-    """Yield the definition without each of its decorators."""
+    """Yield the definition without each of its decorators for gradient modes."""
     node = place.node
     assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
     for i, decorator in enumerate(node.decorator_list):
@@ -74,7 +76,7 @@ def drop_decorators(place: Place) -> Iterator[Change]:
 
 
 def wrap_value(place: Place) -> Iterator[Change]:
-    """Detach the gradient, or round to float32, where a value is assigned or returned; ``effects`` detects whether this has an effect."""
+    """Yield statements that detach an assigned or returned value, or round it to float32; ``effects`` records whether that mattered."""
     node = place.node
     assert isinstance(node, (ast.Assign, ast.Return))
     if node.value is None or isinstance(node.value, (ast.Constant, ast.JoinedStr, ast.Lambda)):

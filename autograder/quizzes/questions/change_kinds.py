@@ -1,4 +1,4 @@
-"""Make questions about what a change does: a changed line, or a changed input. Every key is a run, and a run refutes each other option."""
+"""Make questions about the effect of a changed line or a changed input; runs of the code prove the key and refute the other options."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from autograder.quizzes.questions.question import (
     make_question,
 )
 
-# Options that say nearly the same would both be right to a reader.
+# The maximum fraction of shared words of two options, because similar options would both seem right.
 _MOST_ALIKE = 0.5
-# Words that are kept for each option that is still to be chosen.
+# The number of words reserved for each option that is not chosen yet.
 _USUAL_WORDS = 6
-# In so many cases "all" comes last: it is an option of every question, and should not be its most frequent key.
+# The fraction of cases in which "all" is tried last: it is an option of every question, and should not be the most frequent key.
 _ALL_LAST = 1 / 3
-# So many wrong options are chosen because they speak of the changed line.
+# The number of wrong options that are chosen for sharing words with the changed line.
 _NEAR = 2
 _WORD, _WORD_IN_CODE = re.compile(r"\w{4,}"), re.compile(r"[a-z]{2,}")
 
 
 def edit_sentence(edit: Edit) -> str:
-    """Say what an edit does."""
+    """Describe an edit in a sentence."""
     lines = f"Line {edit.first} becomes" if edit.first == edit.last else f"Lines {edit.first}–{edit.last} become"
     return f"{lines} `{edit.after}`."
 
 
 def ask_mistake(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask which known mistake a changed line is."""
+    """Yield questions that ask which known mistake a changed line makes."""
     texts = facts.given.mistakes
     real = group_by_key((change for change in facts.changes if change.mistake in texts), lambda change: change.mistake)
     for name in rng.sample(list(real), len(real)):
         change = rng.choice(real[name])
         stem = f"{edit_sentence(change.edit)} What goes wrong?"
         others = order_for_class([one for one in facts.given.apart[name] if one in texts], facts.exercise)
-        # Some wrong options use words of the changed line, too. A question whose key alone does so is answered by reading it again.
+        # Some wrong options share words with the changed line, too; otherwise comparing words would reveal the key.
         line = _code_words(
             " ".join([*facts.source.split("\n")[change.edit.first - 1 : change.edit.last], change.edit.after])
         )
@@ -69,7 +69,7 @@ def ask_mistake(facts: Facts, rng: random.Random) -> Iterator[Question]:
 
 
 def order_for_class(options: Iterable[str], key: object) -> list[str]:
-    """Return options in an order that is the same for a whole class: else a program that sees all its questions could tell what is true."""
+    """Order options in the same way for a whole class; otherwise a program that sees all questions could infer the keys."""
     return sorted(options, key=lambda text: random.Random(f"{key} {text}").random())
 
 
@@ -83,7 +83,7 @@ def _are_alike(a: str, b: str) -> bool:
 
 
 def ask_purpose(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask for which inputs a changed line matters."""
+    """Yield questions that ask for which inputs a changed line can change the result."""
     properties = {text: set(numbers) for text, numbers in facts.given.properties.items() if numbers}
     every = set().union(*properties.values())
     order = order_for_class([text for text in properties if properties[text] != every], facts.exercise)
@@ -92,7 +92,7 @@ def ask_purpose(facts: Facts, rng: random.Random) -> Iterator[Question]:
         key = next((i for i, text in enumerate(order) if properties[text] == calls), None)
         if key is None or min(len(calls), len(every - calls)) < 2:
             continue
-        # Its neighbours in an order that is the same for a whole class: no option is seen more often than the others.
+        # The key's neighbours in the class's order, so that no option is more frequent than the others.
         others = [text for text in [*order[key + 1 :], *order[:key]] if calls - properties[text]]
         chosen = [order[key], *others[: OPTIONS - 1]]
         reasons = [
@@ -107,7 +107,7 @@ def ask_purpose(facts: Facts, rng: random.Random) -> Iterator[Question]:
 
 
 def _shuffle_comparable(facts: Facts, rng: random.Random) -> list[Change]:
-    """Return the changes whose results can be compared: none is an error."""
+    """Return the changes that raise no errors, whose results can be compared, in a random order."""
     changes = [change for change in facts.changes if not change.raises]
     return rng.sample(changes, len(changes))
 
@@ -117,7 +117,7 @@ def _count_calls(number: int) -> str:
 
 
 def ask_input(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask which of four calls alone a changed line matters for, or does not."""
+    """Yield questions that ask which one of four calls a changed line affects, or does not affect."""
     told_whole = [number for number, one in enumerate(facts.given.inputs) if one.complete]
     for change in _shuffle_comparable(facts, rng):
         felt = [number for number in told_whole if number in change.inputs]
@@ -142,7 +142,7 @@ def ask_input(facts: Facts, rng: random.Random) -> Iterator[Question]:
 
 
 def split_common_arguments(inputs: Sequence[InputText]) -> tuple[str, list[str]]:
-    """Return what inputs have in common, and the text of each without it."""
+    """Return the text of the arguments that inputs share, and the text of each input's other arguments."""
     if len({tuple(one.arguments) for one in inputs}) > 1 or any("; call:" in one.text for one in inputs):
         return "", [one.text for one in inputs]
     names = list(inputs[0].arguments)
@@ -152,16 +152,16 @@ def split_common_arguments(inputs: Sequence[InputText]) -> tuple[str, list[str]]
 
 
 def ask_affected_rows(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask which rows of the result change if one row of an argument gets other numbers."""
+    """Yield questions that ask which rows of the result change if one row of an argument changes."""
     possible = [
         (one, part, row)
         for one in facts.effects
-        # Where each row depends on itself alone, or all on everything, there is nothing to ask.
+        # If each row depends only on itself, or all rows depend on everything, a question would be trivial.
         if len({len(felt) == one.rows for rows in one.felt.values() for felt in rows.values()}) > 1
         for part, rows in one.felt.items()
         for row in rows
     ]
-    # Each kind of answer has its turn, so that none is the most frequent one.
+    # Alternate between the kinds of answers, so that none is the most frequent key.
     by_answer = group_by_key(
         rng.sample(possible, len(possible)), lambda place: _list_usual_answers(*place).index(_affected_rows(*place))
     )
@@ -181,7 +181,7 @@ def ask_affected_rows(facts: Facts, rng: random.Random) -> Iterator[Question]:
 
 
 def ask_scale(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask what happens to a number that is returned if an argument is doubled."""
+    """Yield questions that ask how a returned number changes if an argument is doubled."""
     possible = [(one.number, name, key) for one in facts.effects for name, key in one.scaled.items()]
     for number, name, key in rng.sample(possible, len(possible)):
         options = [key, *(one for one in FACTORS if one != key)]
@@ -195,13 +195,13 @@ def _affected_rows(one: Effects, part: str, row: int) -> tuple[int, ...]:
 
 
 def _list_usual_answers(one: Effects, part: str, row: int) -> list[tuple[int, ...]]:
-    """Return what may change: everything, one row, those from it on, those up to it, nothing, and the answer."""
+    """Return plausible answers: all rows, this row, from it on, up to it, none, and the right answer."""
     usual = [tuple(range(one.rows)), (row,), tuple(range(row, one.rows)), tuple(range(row + 1)), ()]
     return list(dict.fromkeys([*usual, _affected_rows(one, part, row)]))
 
 
 def rows_text(rows: Sequence[int], count: int) -> str:
-    """Return some of so many numbers in words."""
+    """Describe row numbers below ``count`` in words, such as ``all`` or ``0 to 2``."""
     if len(rows) == count:
         return "all"
     if len(rows) > 2 and list(rows) == list(range(rows[0], rows[-1] + 1)):
@@ -211,7 +211,7 @@ def rows_text(rows: Sequence[int], count: int) -> str:
 
 
 def ask_invariance(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask which change of the input leaves the result as it is, or which alone does not."""
+    """Yield questions that ask which change of the input keeps the result, or which is the only change that does not."""
     for one in rng.sample(facts.effects, len(facts.effects)):
         by_state: Mapping[bool, list[str]] = {
             state: [text for text, kept in one.kept.items() if kept is state] for state in (True, False)

@@ -1,4 +1,4 @@
-"""Read the definition of a function or class, and compile it, also with changes, in a copy of its namespace."""
+"""Read the definition of a function or class, and compile it in a copy of its namespace, optionally with changes."""
 
 from __future__ import annotations
 import __future__
@@ -15,20 +15,20 @@ from typing import Any, TypeAlias
 Definition: TypeAlias = ast.FunctionDef | ast.ClassDef
 
 _FLAGS = __future__.annotations.compiler_flag
-# Decorators that change what a function does, and therefore stay. Others register or wrap it, which must not happen twice.
+# Decorators that change the behaviour, and therefore stay. Others register or wrap the function, which must not happen twice.
 _KEPT_DECORATORS = ("no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "staticmethod", "dataclass")
 
 
 class NoSourceError(LookupError):
-    """The code of a function or class cannot be found, or cannot be compiled a second time."""
+    """The code of a function or class cannot be found, or cannot be compiled again."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """One function or class with its source."""
+    """The source of a function or class, with its global names."""
 
-    name: str  # the name of its exercise
-    source: str  # its definition at the left margin, without decorators of the course's own
+    name: str  # the name of the exercise
+    source: str  # the dedented definition, without decorators that register or wrap it
     namespace: Mapping[str, Any]  # the global names that it uses
 
     @classmethod
@@ -36,7 +36,7 @@ class Code:
         """Read the code of a function or class, which may be defined in a notebook's cell.
 
         Raises:
-            NoSourceError: if there is no source, or the code uses variables of a function around it.
+            NoSourceError: if the source cannot be found, or the code uses variables of an enclosing function.
         """
         function = next(_list_functions(candidate), None)
         name = str(getattr(candidate, "__name__", ""))
@@ -66,15 +66,15 @@ class Code:
         assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
         return node
 
-    def compiled(self, changed: str | ast.Module | None = None, extra: Mapping[str, Any] | None = None) -> Any:
-        """Run the definition, or a changed one, and return the function or class.
+    def run_definition(self, changed: str | ast.Module | None = None, extra: Mapping[str, Any] | None = None) -> Any:
+        """Run the definition, or a changed definition, and return the function or class.
 
         Args:
-            changed: the changed source or tree.
-            extra: further global names.
+            changed: the changed source or syntax tree.
+            extra: additional global names.
 
         Raises:
-            Exception: the error of the definition.
+            Exception: the error that running the definition raises.
         """
         namespace = {**self.namespace, **(extra or {})}
         code = compile(self.source if changed is None else changed, self.filename, "exec", _FLAGS, dont_inherit=True)
@@ -86,7 +86,7 @@ class Code:
 
 
 def remove_course_decorators(source: str) -> str:
-    """Return a definition without decorators that register or wrap it."""
+    """Remove the decorators that register or wrap a definition from its source."""
     node = ast.parse(source).body[0]
     assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
     lines = source.split("\n")
@@ -97,7 +97,7 @@ def remove_course_decorators(source: str) -> str:
 
 
 def _list_functions(candidate: Any) -> Iterator[FunctionType]:
-    """Yield a function without its decorators, or the methods of a class."""
+    """Yield the undecorated function, or the undecorated methods of a class."""
     if isinstance(candidate, type):
         for value in vars(candidate).values():
             inner = getattr(value, "__func__", value)
@@ -108,7 +108,7 @@ def _list_functions(candidate: Any) -> Iterator[FunctionType]:
 
 
 def _find_definition(text: str, code: CodeType, is_class: bool) -> Definition | None:
-    """Return the definition in a file or cell that holds a code object: the function itself, or the class around a method."""
+    """Find the definition of a code object in the text of a file or cell: its function, or the class of its method."""
     try:
         tree = ast.parse(text)
     except SyntaxError:
@@ -124,6 +124,6 @@ def _find_definition(text: str, code: CodeType, is_class: bool) -> Definition | 
 
 
 def docstring_lines(tree: ast.AST) -> tuple[int, ...]:
-    """Return the lines of texts that stand alone."""
+    """Return the line numbers of docstrings and other statements that are only a constant."""
     texts = (node for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     return tuple(sorted({line for node in texts for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}))

@@ -1,6 +1,6 @@
-"""Change one place of a definition in its own text: the rest of the line stays as it was written.
+"""Edit one place of a definition's source, and keep the rest of the line as it was written.
 
-Changes that nobody makes, such as ``.detach()`` at the end of a line, are left out.
+Unnatural changes, such as ``.detach()`` at the end of a line, are left out.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from autograder.quizzes.questions.question import group_by_key
 
 _LONGEST = 88
 _COMMENT = re.compile(r"\s+#[^'\"]*$")
-# What nobody writes: another default, an axis exchanged with itself, a choice between equals, brackets around nothing but a name.
+# Unnatural code: another default, an axis exchanged with itself, a choice between equals, brackets around a name.
 _ODD = re.compile(r"^def |^\w+: .* = .*,$|transpose\((-?\d), \1\)|(\w+) if \w+ else \2\b|(?<![\w\])])\(\w+\)")
 _NOBODY_MAKES = {".detach() added", ".to() added", ".detach() dropped", ".contiguous() dropped"}
-# Methods whose call can be left out: what they return has the shape of what they are called on.
+# Methods whose result has the shape of their object, so that their call can be dropped.
 _KEEP_SHAPE = (
     "masked_fill",
     "softmax",
@@ -38,7 +38,7 @@ _KEEP_SHAPE = (
 )
 
 
-# Functions of which one is taken for the other.
+# Pairs of functions that are easily confused.
 _PAIRS: tuple[set[str], ...] = (
     {"sigmoid", "tanh"},
     {"softmax", "log_softmax"},
@@ -60,22 +60,22 @@ _RELATIVES = sorted(set().union(*_PAIRS))
 
 @dataclass(frozen=True)
 class Edit:
-    """A changed place of a definition."""
+    """A change of one place in a definition."""
 
-    first: int  # the first line that is changed
-    last: int  # the last line that is changed
-    after: str  # the line that stands there instead, without its margin
+    first: int  # the number of the first changed line
+    last: int  # the number of the last changed line
+    after: str  # the line that replaces them, without indentation
 
     @property
     def lines(self) -> str:
-        """The numbers of the lines, as the topic of a question."""
+        """The numbers of the changed lines, as the topic of a question."""
         return " ".join(map(str, range(self.first, self.last + 1)))
 
 
 def possible_edits(source: str) -> Iterator[tuple[Edit, str, bool]]:
-    """Yield the edits of a definition, each with the edited text and whether it exchanges one name for another.
+    """Yield the edits of a definition, each with the edited source and whether it exchanges names.
 
-    Only the code decides the order: every line has its turn, and exchanged names come last.
+    The order depends only on the code: the edits alternate between the lines, and exchanged names come last.
     """
     tree = ast.parse(source)
     rng, seen = random.Random(source), set[Edit]()
@@ -91,7 +91,7 @@ def possible_edits(source: str) -> Iterator[tuple[Edit, str, bool]]:
 
 
 def _list_replacements(source: str, tree: ast.Module) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
-    """Yield nodes of a definition with the texts that take their places."""
+    """Yield nodes of a definition, each with the text of a replacement."""
     for place, (operator, new, _) in list_changes(tree, guards=False):
         node = place.node
         neutral = operator == "constant" and isinstance(place.owner, ast.BinOp) and ast.unparse(new) in ("0", "1")
@@ -114,7 +114,7 @@ def _list_replacements(source: str, tree: ast.Module) -> Iterator[tuple[ast.stmt
 
 
 def _list_swaps(source: str, tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
-    """Yield each use of a variable with every other one, neighbours exchanged in a tuple, and functions with their relatives."""
+    """Yield replacements of variables by others, of tuples by reordered ones, and of functions by easily confused ones."""
     nodes = list(ast.walk(tree))
     names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     names |= {node.arg for node in nodes if isinstance(node, ast.arg)} - {"self"}
@@ -131,12 +131,12 @@ def _list_swaps(source: str, tree: ast.Module) -> Iterator[tuple[ast.expr, str]]
 
 
 def source_segment(source: str, node: ast.AST) -> str:
-    """Return the text of a node of the source; empty for a new node."""
+    """Return the source text of a node; empty for a new node."""
     return ast.get_source_segment(source, node) or "" if hasattr(node, "end_lineno") else ""
 
 
 def replace_node(source: str, node: ast.stmt | ast.expr, new: str) -> str:
-    """Return a source with a text in the place of a node, in parentheses where it needs them; empty if the result is no valid code."""
+    """Replace a node by a text, in parentheses if necessary, and return the source; empty if the result is invalid code."""
     lines = source.split("\n")
     last = node.end_lineno or node.lineno
     before = lines[node.lineno - 1].encode()[: node.col_offset].decode()
@@ -151,7 +151,7 @@ def replace_node(source: str, node: ast.stmt | ast.expr, new: str) -> str:
 
 
 def _apply_edit(source: str, node: ast.stmt | ast.expr, new: str) -> tuple[Edit, str] | None:
-    """Return an edit and the edited source; None if it is more than one line long, or the result is no valid code."""
+    """Replace a node; return the edit and the edited source, or None if the result is invalid, unnatural or several lines long."""
     lines, changed = source.split("\n"), replace_node(source, node, new)
     others = changed.split("\n")
     last = node.end_lineno or node.lineno
@@ -164,7 +164,7 @@ def _apply_edit(source: str, node: ast.stmt | ast.expr, new: str) -> tuple[Edit,
 
 
 def _is_only_change(source: str, changed: str, node: ast.AST, text: str) -> bool:
-    """Return whether a changed text is valid, and nothing around the new part is read in another way than before."""
+    """Return whether the changed source is valid, and its syntax tree differs only in the replaced node."""
     try:
         old, new, part = ast.parse(source), ast.parse(changed), ast.parse(text.strip())
     except (SyntaxError, ValueError):

@@ -1,4 +1,4 @@
-"""Change an input, and see which rows of the result feel it, and which changes leave the result as it is."""
+"""Change an input, and find out which rows of the result change, and which changes keep the result."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from autograder.quizzes.questions.code import Code
 from autograder.quizzes.questions.inputs import Input, redraw_request
 from autograder.quizzes.questions.trace import LimitedSubject, TooLongError, Tracer
 
-# Other numbers of an input of which only the sizes are told: what is asked must hold for all of them.
+# The number of random redraws of an input with hidden numbers; the key of a question must hold for all of them.
 DRAWS = 3
 _FEWEST_ROWS, MOST_ROWS = 3, 8
 _MOST_CHANGED = 3
 _MOST_WEIGHTS = 60
 FACTORS = {"It doubles": 2, "It becomes four times as large": 4, "It stays the same": 1, "It is halved": 0.5}
-# Another row changes by numbers that are easily seen; what leaves a result as it is leaves it up to rounding.
+# Tolerances: a row counts as changed beyond the first, and a result as unchanged within the second.
 _SEEN, _ROUNDING = {"rtol": 1e-3, "atol": 1e-5}, {"rtol": 1e-5, "atol": 2e-6}
 _STEPS, _SECONDS = 300_000, 10.0
 
 
 @dataclass(frozen=True)
 class Effects:
-    """What changes of one input do to the result."""
+    """The effects of changes of one input on the result."""
 
     number: int  # the input's number
     part: str  # a part of the result, such as ``result[..., i, :]``
-    rows: int  # how many such parts it has
-    # the parts that change if a part of an argument does, by that part and its number
+    rows: int  # the number of these parts
+    # the numbers of the changed parts of the result, by the changed part of an argument and its number
     felt: Mapping[str, Mapping[int, tuple[int, ...]]]
-    kept: Mapping[str, bool]  # whether the result stays as it is, by the change of the whole input
-    scaled: Mapping[str, str]  # what happens to a number that is returned if an argument is doubled
+    kept: Mapping[str, bool]  # whether the result stays the same, by the text of a change of the whole input
+    scaled: Mapping[str, str]  # how a returned number changes if an argument is doubled, by the argument
 
 
 def find_effects(code: Code, item: Input, number: int) -> Effects | None:
-    """Return what changes of an input do; None if its result is not known from what is shown."""
+    """Find the effects of changes of an input; None if the input's text does not determine the result, or a run fails."""
     request = item.request
     if request.props or len(request.state or ()) > _MOST_WEIGHTS:
         return None
     draws = [request] * DRAWS if item.complete else [redraw_request(request, draw) for draw in range(DRAWS)]
     with Tracer(code.filename, steps=_STEPS, seconds=_SECONDS) as limits:
         try:
-            subject = LimitedSubject(code.compiled(), limits)
+            subject = LimitedSubject(code.run_definition(), limits)
             answers = [subject.observe(one) for one in draws]
             scaled = _find_scales(subject, request, answers[0])
             results = [result for one in answers if (result := _result_tensor(one)) is not None]
@@ -63,7 +63,7 @@ def find_effects(code: Code, item: Input, number: int) -> Effects | None:
 
 
 def _find_scales(subject: LimitedSubject, request: Request, before: Observation) -> dict[str, str]:
-    """Return what happens to the one number that is returned if an argument is doubled, by the argument."""
+    """Find out how a single returned number changes if an argument is doubled; return the texts by argument."""
     found: dict[str, str] = {}
     number = _returned_number(before) or 0.0
     for name, value in request.arguments.items() if number else ():
@@ -90,7 +90,7 @@ def _result_tensor(answer: Observation) -> Tensor | None:
 
 
 def _row_index(tensor: Tensor) -> str:
-    """Return the index of a part of a tensor: tokens have a column for each position."""
+    """Return the index expression of a row, or of a column for integer tensors, whose columns are positions."""
     if tensor.ndim == 1:
         return "[{}]"
     if not tensor.is_floating_point() and tensor.dtype is not torch.bool:
@@ -138,7 +138,7 @@ def _change_row(tensor: Tensor, row: int, draw: int) -> Tensor:
     part = changed.select(_row_axis(tensor), row)
     if tensor.is_floating_point():
         part += 0.5 + torch.rand(part.shape, generator=generator, dtype=torch.float64).to(part.dtype)
-    else:  # another number of the same range
+    else:  # another integer of the same range
         low, high = int(tensor.min()), int(tensor.max())
         part.copy_((part - low + 1) % (high - low + 1) + low)
     return changed
@@ -156,7 +156,7 @@ def _are_close(first: Tensor, second: Tensor, tolerance: Mapping[str, float]) ->
 
 
 def _find_invariances(subject: LimitedSubject, draws: list[Request], results: list[Tensor]) -> dict[str, bool]:
-    """Return whether each change of the input leaves the result; changes after which it depends on the numbers are left out."""
+    """Return whether the result survives each change of the input, if this is the same for all redraws."""
     found: dict[str, bool] = {}
     for text, change in list_input_changes(draws[0]):
         kept = set[bool]()
@@ -179,7 +179,7 @@ _OF_ONE: Mapping[str, Callable[[Tensor], Tensor]] = {
 
 
 def list_input_changes(request: Request) -> Iterator[tuple[str, Callable[[Request], Request]]]:
-    """Yield the changes of an input, as texts and as functions."""
+    """Yield changes of an input, each as a text and a function."""
     tensors = {name: value for name, value in request.arguments.items() if isinstance(value, Tensor) and value.ndim}
     for name, value in tensors.items():
         for text, change in _OF_ONE.items():

@@ -1,4 +1,4 @@
-"""Say in a few words what is special about the arguments of a call, so that a question can ask for which inputs a change has an effect."""
+"""Find short properties of the arguments of calls, so that a question can ask for which inputs a change has an effect."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _OF_LISTS: Mapping[str, Callable[[Any], bool]] = {
 
 
 def call_properties(request: Request) -> set[str]:
-    """Return what holds of the arguments of a call."""
+    """Return the properties of a call's arguments, as texts."""
     arguments = {**(request.init or {}), **request.arguments}
     named = {f"`{name}` {text}" for name, value in arguments.items() for text in _value_properties(value)}
     sizes = {name: value for name, value in arguments.items() if type(value) in (int, float)}
@@ -83,7 +83,7 @@ def _value_length(value: object) -> int:
 
 
 def _value_properties(value: object) -> Iterator[str]:
-    """Yield what holds of one argument."""
+    """Yield the properties of one argument, as texts."""
     if value is None or isinstance(value, bool):
         yield f"is {value}"
         return
@@ -104,9 +104,9 @@ def _value_properties(value: object) -> Iterator[str]:
 
 
 def tabulate_properties(requests: list[Request]) -> dict[str, frozenset[int]]:
-    """Return the numbers of the calls of which each property holds.
+    """Return the numbers of the calls with each property.
 
-    Properties that hold of the same calls are left out, because a run cannot tell which of them matters.
+    Of properties shared by the same calls, at most one is kept, because a run cannot show which of them matters.
     """
     found: dict[str, set[int]] = {EVERY: set(range(len(requests))), NO: set()}
     for number, request in enumerate(requests):
@@ -114,6 +114,6 @@ def tabulate_properties(requests: list[Request]) -> dict[str, frozenset[int]]:
             found.setdefault(text, set()).add(number)
     sets = {text: frozenset(numbers) for text, numbers in found.items()}
     by_set = group_by_key(sets, lambda text: sets[text])
-    # That an argument is given says least, and whatever else holds of the same calls says more than a run shows.
+    # Keep the weakest property, that an argument is given: the others of the same calls claim more than a run shows.
     kept = {next(filter(_GIVEN.search, texts), texts[0] if len(texts) == 1 else "") for texts in by_set.values()}
     return {text: numbers for text, numbers in sets.items() if text in kept or text in (EVERY, NO)}

@@ -15,18 +15,17 @@ from autograder.quizzes.questions.kinds import make_questions
 from autograder.quizzes.questions.question import LETTERS, Question, numbered_code, question_text
 
 QUESTIONS = 3
-# From this share of the points on, code can be asked about.
+# The fraction of the points that code needs for questions about it.
 ENOUGH = 0.9
 _NO_KEYBOARD = "quiz() asks questions at the keyboard, and there is none here."
 
 
 def ask_about(candidate: Callable[..., Any], sheet: Sheet, seed: int | None = None) -> None:
-    """Check a function or class, and ask questions about its code if it earns nine tenths of its points.
+    """Check a function or class, and ask questions about its code if it earns at least nine tenths of its points.
 
     Args:
-        candidate: the function or class.
         sheet: the visible tests of its check.
-        seed: selects the questions; by default every call has other ones.
+        seed: the seed of the question choice; random by default.
     """
     verdict = decide(sheet, LocalSubject(candidate))
     if verdict.score < ENOUGH * verdict.max_score:
@@ -53,7 +52,7 @@ def _ask_all(chosen: list[Question]) -> None:
         print(question_text(question, number))
         try:
             letter = _read_answer(len(question.options))
-        except (EOFError, OSError, RuntimeError):  # a notebook that runs without a reader
+        except (EOFError, OSError, RuntimeError):  # a notebook without a keyboard
             print(_NO_KEYBOARD)
             return
         if not letter:
@@ -62,12 +61,12 @@ def _ask_all(chosen: list[Question]) -> None:
         is_right = letter == question.letter
         right += is_right
         verdict = "Right." if is_right else f"No: {question.letter})  {question.answer}"
-        print(f"{verdict}\n{question.explanation}\n{question.against(letter)}".rstrip() + "\n")
+        print(f"{verdict}\n{question.explanation}\n{question.reason_against(letter)}".rstrip() + "\n")
     print(f"{right} of {len(chosen)} right. Nothing is recorded; quiz again for other questions.")
 
 
 def _read_answer(options: int) -> str:
-    """Return the letter that is typed, or an empty text to stop."""
+    """Read a letter from the keyboard; return an empty string to stop."""
     letters = LETTERS[:options]
     while True:
         typed = input(f"{', '.join(letters)}, or q to stop: ").strip().upper()

@@ -1,4 +1,4 @@
-"""Make the questions for each student of a graded chapter, in the sandbox, and keep them: one file per student."""
+"""Make the questions for each student of a graded chapter, with runs in the sandbox, and store them in one file per student."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from autograder.quizzes.questions.question import Question
 from autograder.quizzes.questions.quiz import ENOUGH
 from autograder.quizzes.viva.told_facts import DefinitionQuestions, choose_definitions, make_questions_by_definition
 
-# Characters that facts may have.
+# The maximum number of characters of facts.
 _KEPT_OUTPUT = 2_000_000
-# Processor time to read a notebook's definitions, and to make questions of what a run told.
+# CPU time limits for reading a notebook's definitions, and for making questions from facts.
 _READING_SECONDS, _MAKING_SECONDS = 4.0, 8.0
-# The number of questions per student, unless another one is chosen.
+# The default number of questions per student.
 USUAL = 4
-# Changes whenever other questions would be made of the same code.
+# Increased whenever the same code would get other questions.
 _VERSION = 2
 _MODULE = "autograder.quizzes.questions.with_recordings"
 
@@ -54,8 +54,8 @@ class Interview:
     student: str
     name: str  # the student's name, or the id
     parts: tuple[DefinitionQuestions, ...] = ()  # the questions by definition
-    problem: str = ""  # why there are too few questions, or empty
-    made_from: str = ""  # a hash of everything that the questions depend on
+    problem: str = ""  # the reason why there are too few questions, or empty
+    made_from: str = ""  # a hash of all inputs of the questions
     requested: int = USUAL  # the number of questions that the lecturer has chosen
 
     @property
@@ -70,12 +70,12 @@ class Interview:
 
 
 def interview_folder(course: Course, chapter: str) -> Path:
-    """Return the folder of a chapter's interviews."""
+    """Return the path of a chapter's interview folder."""
     return course.root / "viva" / chapter
 
 
 def last_question_count(course: Course, chapter: str) -> int:
-    """Return the number of questions per student that was chosen last for a chapter."""
+    """Return the number of questions per student that was last used for a chapter."""
     try:
         newest = max(
             (interview_folder(course, chapter) / "students").glob("*.json"), key=lambda path: path.stat().st_mtime
@@ -95,20 +95,20 @@ def make_interviews(
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
 ) -> list[Interview]:
-    """Return the questions for every student of a graded chapter who has not withdrawn, ordered by student.
+    """Make the interviews of all students of a graded chapter who have not withdrawn, ordered by student.
 
-    Earlier questions about the same code are kept. A student who has answered a question keeps them in any case.
+    Earlier questions are kept if the code is unchanged, or if the student has answered one of them.
 
     Args:
         chapter: the chapter's name.
         count: the number of questions per student.
-        settings: the settings of a run, with the chapter's seed and student package.
+        settings: the grading settings, with the chapter's seed and student package.
         report: called with each student's id when their questions are ready.
         make_executor: creates the executors, instead of worker processes.
-        workers: running worker processes, which stay.
+        workers: running worker processes, which keep running.
 
     Raises:
-        CourseError: if nothing of the chapter is graded, or its student package has no questions.
+        CourseError: if no submission of the chapter is graded, or its student package cannot make questions.
     """
     roster = read_roster(course)
     gone = {student for student, item in roster.items() if item.state}
@@ -129,7 +129,7 @@ def make_interviews(
             task = _make_task(course, result, count, settings, names.get(result.student) or result.student, process)
             kept = _read_interview(course, chapter, task, whatever=task.student in answered)
             if kept is not None or not task.sources:
-                made[task.student] = kept or task.interview(task.problem)
+                made[task.student] = kept or task.make_interview(task.problem)
             else:
                 waiting[task.student] = task
         if waiting:
@@ -148,7 +148,7 @@ def make_interviews(
 
 
 def _require_questions(course: Course, chapter: str, settings: GradingSettings) -> None:
-    """Refuse a student package without the module that makes the facts."""
+    """Raise an error if the student package lacks the module that collects facts."""
     if settings.package:
         with zipfile.ZipFile(settings.package) as wheel:
             if _MODULE.replace(".", "/") + ".py" in wheel.namelist():
@@ -162,7 +162,7 @@ def _require_questions(course: Course, chapter: str, settings: GradingSettings) 
 
 @dataclass(frozen=True)
 class _Task:
-    """What is to be done for one student."""
+    """The code and settings for one student's questions."""
 
     student: str
     chapter: str
@@ -173,9 +173,9 @@ class _Task:
     seed: str
     mark: str
     made_from: str
-    problem: str  # why there are no definitions to ask about
+    problem: str  # the reason if there are no definitions to ask about
 
-    def interview(self, problem: str = "", parts: Sequence[DefinitionQuestions] = ()) -> Interview:
+    def make_interview(self, problem: str = "", parts: Sequence[DefinitionQuestions] = ()) -> Interview:
         return Interview(self.student, self.name, tuple(parts), escape_unprintable(problem), self.made_from, self.count)
 
 
@@ -207,13 +207,13 @@ def _is_own(cell: NotebookNode) -> bool:
 
 
 def _add_question_cells(notebook: NotebookNode, sources: Mapping[str, str], mark: str, enough: int) -> str:
-    """Return a notebook, as JSON, that loads what makes facts, runs a student's cells without tests, and prints facts about their code.
+    """Return a notebook, as JSON, that runs a student's cells without tests, and then prints facts about their code.
 
     Args:
         notebook: the graded notebook.
         sources: the definitions by exercise.
-        mark: the beginning of a line with facts, and a part of the name under which the loaded function waits.
-        enough: so many questions are wanted.
+        mark: the beginning of a line with facts, and a part of the loaded function's name.
+        enough: the number of questions to reach.
     """
     cells = [cell.copy() for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
     for cell in cells:
@@ -234,15 +234,15 @@ def _build_submissions(course: Course, tasks: Iterable[_Task]) -> Iterator[Submi
 
 
 def _make_interview(task: _Task, execution: Execution, package: str, process: LimitedProcess) -> Interview:
-    """Return the questions made of what one run printed. Nothing that it printed is believed without a look."""
+    """Make an interview from the output of one run, which is verified because student code may have printed it."""
     if not execution.notebook:
-        return task.interview(execution.failure)
+        return task.make_interview(execution.failure)
     outputs = json.loads(execution.notebook)["cells"][-1].get("outputs", [])
     printed = "".join(_output_text(output) for output in outputs if output.get("output_type") == "stream")
     errors = [output for output in outputs if output.get("output_type") == "error"]
     if errors and task.mark not in printed:
         text = f"{errors[0].get('ename')}: {errors[0].get('evalue')}"[:200]
-        return task.interview(f"the code could not be run for questions ({text})")
+        return task.make_interview(f"the code could not be run for questions ({text})")
     try:
         made = process.call(
             make_questions_by_definition,
@@ -255,10 +255,12 @@ def _make_interview(task: _Task, execution: Execution, package: str, process: Li
             seconds=_MAKING_SECONDS,
         )
     except FailedCallError as error:
-        return task.interview(f"no questions could be made of the code, because {error}")
+        return task.make_interview(f"no questions could be made of the code, because {error}")
     parts = msgspec.convert(made, list[DefinitionQuestions])
     asked = sum(len(part.questions) for part in parts)
-    return task.interview("" if asked == task.count else f"the code gives {asked} of {task.count} questions", parts)
+    return task.make_interview(
+        "" if asked == task.count else f"the code gives {asked} of {task.count} questions", parts
+    )
 
 
 def _output_text(output: Mapping[str, Any]) -> str:
@@ -277,7 +279,7 @@ def _write_interview(course: Course, chapter: str, interview: Interview) -> None
 
 
 def _read_interview(course: Course, chapter: str, task: _Task, *, whatever: bool) -> Interview | None:
-    """Return earlier questions about the same code, or about whatever code; None if the student has no such questions."""
+    """Read the earlier interview about the same code, or with ``whatever`` about any code; None if there is no such interview."""
     try:
         kept = msgspec.json.decode(_interview_path(course, chapter, task.student).read_bytes(), type=Interview)
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError):

@@ -1,4 +1,4 @@
-"""Write the pages of a chapter's interviews: the questions, a sheet of paper per student, and the keys."""
+"""Write the pages of a chapter's interviews: the questions, one printed sheet per student, and the keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def write_pages(interviews: Sequence[Interview], folder: Path, *, title: str) ->
     """Write the page with the questions and the page with the keys, and return their paths.
 
     Raises:
-        CourseError: if they cannot be written.
+        CourseError: if the pages cannot be written.
     """
     pages = {folder / f"{name}.html": render_page(name, interviews, title).encode() for name in ("questions", "keys")}
     write_all_or_none(pages)
@@ -25,7 +25,7 @@ def write_pages(interviews: Sequence[Interview], folder: Path, *, title: str) ->
 
 
 def render_page(name: str, interviews: Sequence[Interview], title: str) -> str:
-    """Return one of the two pages, ``"questions"`` or ``"keys"``, as HTML."""
+    """Render one of the two pages, ``"questions"`` or ``"keys"``, as HTML."""
     environment = printable_environment("autograder.quizzes.viva", "viva.css")
     environment.filters["code"] = _number_lines
     html: str = environment.get_template(f"{name}.html").render(interviews=interviews, title=title, letters=LETTERS)

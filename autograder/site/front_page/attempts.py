@@ -101,7 +101,7 @@ def _attempt_html(attempt: Attempt, verdict: Verdict, link: Callable[[str], str]
     diagnoses = "".join(_diagnosis_html(diagnosis, verdict, link) for diagnosis in verdict.diagnoses)
     return (
         f'<section class="tfc-attempt" aria-label="{escape(attempt.title)}"><p class="tfc-attempt-title">{escape(attempt.title)}</p>'
-        f'<div class="tfc-attempt-code">{_highlight(attempt.code)}</div>'
+        f'<div class="tfc-attempt-code">{_highlight_code(attempt.code)}</div>'
         f'<div class="tfc-attempt-verdict"><p class="tfc-attempt-score"><code>check({escape(verdict.exercise)})</code> '
         f"<strong>{verdict.score:g} of {verdict.max_score:g} points</strong></p>"
         f'{diagnoses}<ul class="tfc-attempt-rows">{rows}</ul>{paid}</div></section>'
@@ -126,7 +126,7 @@ def _row_html(finding: Finding) -> str:
     )
 
 
-def _highlight(code: str) -> str:
+def _highlight_code(code: str) -> str:
     from sphinx.highlighting import PygmentsBridge
 
     return str(PygmentsBridge("html").highlight_block(code, "python"))

@@ -100,7 +100,7 @@ def round_to_hours(minutes: int) -> int:
 
 
 @cache
-def _counts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
+def _compute_counts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
     course = site_chapters(root, names)
     sizes = [chapter_size(chapter) for chapter in course]
     mistakes = sum(len(exercise.misconceptions) for chapter in course for exercise in chapter.exercises())
@@ -110,12 +110,12 @@ def _counts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
         "reading-hours": str(round_to_hours(sum(size.reading for size in sizes))),
         "exercise-hours": str(round_to_hours(sum(size.solving for size in sizes))),
         "mistakes": f"{mistakes:,}",
-        "times-nbgrader": str(int(_speed(root)[1])),
-        "submission-seconds": f"{_speed(root)[0]:.2f}",
+        "times-nbgrader": str(int(_read_speed(root)[1])),
+        "submission-seconds": f"{_read_speed(root)[0]:.2f}",
     }
 
 
-def _speed(root: Path) -> tuple[float, float]:
+def _read_speed(root: Path) -> tuple[float, float]:
     """Return the seconds per further submission with two workers, and the ratio of stock nbgrader's time to it."""
     data = json.loads((root / "benchmarks" / "results" / "grading.json").read_text(encoding="utf-8"))
     steady = {row[0]: row[data["columns"].index("steady: wall s each")] for row in data["rows"]}
@@ -132,7 +132,7 @@ def course_count(root: Path, name: str, names: Collection[str] = ()) -> str:
     Raises:
         CourseError: if the count is unknown.
     """
-    return _require_value(_counts(root, tuple(names)), name, "count")
+    return _require_value(_compute_counts(root, tuple(names)), name, "count")
 
 
 def course_fact(root: Path, name: str) -> str:

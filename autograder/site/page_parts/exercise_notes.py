@@ -152,13 +152,13 @@ def _prerequisites_html(note: Note) -> str:
     others = [needed for needed in note.needed if not needed.address.startswith("#")]
     parts = []
     if same:
-        parts.append(f"exercise{'s' if len(same) > 1 else ''} {_join(list(map(_link_html, same)))}")
+        parts.append(f"exercise{'s' if len(same) > 1 else ''} {_join_parts(list(map(_link_html, same)))}")
     if others:
-        parts.append(_join([f"<code>{_link_html(needed)}</code>" for needed in others]))
+        parts.append(_join_parts([f"<code>{_link_html(needed)}</code>" for needed in others]))
     return f"you need {' and '.join(parts)}"
 
 
-def _join(parts: list[str]) -> str:
+def _join_parts(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 

@@ -84,9 +84,9 @@ def test_a_question_of_several_aspects_has_one_answer_and_the_visible_ones_are_t
 def test_what_mistakes_answer_to_visible_questions_is_known_on_both_sheets(exercise):
     visible, hidden = exercise.sheet(seed=9), exercise.sheet(hidden=True, seed=9)
     assert hidden.answer(0, 0, 0) is visible.answer(0, 0, 0)
-    assert (0, 0, 0) not in hidden.answered
+    assert (0, 0, 0) not in hidden.computed_answers
     last = len(hidden.sections[0].probes) - 1
-    assert hidden.answer(0, 0, last) is hidden.answered[0, 0, last]
+    assert hidden.answer(0, 0, last) is hidden.computed_answers[0, 0, last]
 
 
 def test_rules_are_looked_at_once_for_visible_and_hidden_questions_and_by_the_seed(exercise):

@@ -174,7 +174,7 @@ def test_no_known_mistake_is_broken_code_itself(name):
     sheet = exercise(name).sheet()
     expected = [answer for section in sheet.sections for answers in section.expected for answer in answers]
     for i, item in enumerate(exercise(name).misconceptions):
-        theirs = (sheet.answers_of(i, j) for j in range(len(sheet.sections)))
+        theirs = (sheet.list_mistake_answers(i, j) for j in range(len(sheet.sections)))
         given = [answer for section in theirs for answers in section for answer in answers]
         errors = {(a.error or "").partition(":")[0] for a, e in zip(given, expected, strict=True) if not e.error}
         by_nature = (name, item.name) in ERRORS_BY_NATURE
@@ -185,7 +185,7 @@ def test_no_known_mistake_is_broken_code_itself(name):
 @every_exercise
 def test_every_edit_of_a_known_mistake_fits_the_reference(name):
     for item in exercise(name).misconceptions:
-        assert callable(item.wrong), item.name  # an edit that does not fit raises, and says why
+        assert callable(item.implementation), item.name  # an edit that does not fit raises, and says why
 
 
 @believed
@@ -193,7 +193,7 @@ def test_every_edit_of_a_known_mistake_fits_the_reference(name):
 def test_recorded_answers_give_every_mistake_the_verdict_of_the_live_check(name, recorded):
     sheet, live = recorded(name), exercise(name).sheet()
     for i, item in enumerate(exercise(name).misconceptions):
-        heard = CollectedAnswers(answers=[live.answers_of(i, j) for j in range(len(live.sections))])
+        heard = CollectedAnswers(answers=[live.list_mistake_answers(i, j) for j in range(len(live.sections))])
         verdict = judge_answers(sheet, heard)
         assert {diagnosis.name for diagnosis in verdict.diagnoses} == {item.name}
         assert verdict.to_dict() == judge_answers(live, heard).to_dict()
@@ -204,7 +204,7 @@ def test_recorded_answers_give_every_mistake_the_verdict_of_the_live_check(name,
 def test_a_recording_tells_results_and_not_how_the_reference_came_by_them(name, recorded):
     sheet = recorded(name)
     places = product(range(len(sheet.misconceptions)), range(len(sheet.sections)))
-    mistakes = [sheet.answers_of(mistake, section) for mistake, section in places]
+    mistakes = [sheet.list_mistake_answers(mistake, section) for mistake, section in places]
     for answers, counted in [*((s.expected, False) for s in sheet.sections), *((given, True) for given in mistakes)]:
         for observation in (seen for given in answers for seen in given):
             assert observation.functions == ()

@@ -53,7 +53,7 @@ class Room(Unwatched):
         """Return as much CPU time as the test says."""
         return self._cpu_seconds
 
-    def stop(self) -> None:
+    def suspend(self) -> None:
         """Note that it is stopped."""
         self._log.append(("stop", *self.forbidden))
 

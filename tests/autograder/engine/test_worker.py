@@ -302,9 +302,9 @@ def test_a_run_with_another_package_finds_the_worker_warm_and_nothing_of_the_pac
         kill_group(zygote_below(workers._servers._zygotes.pid))
         again = Graded(worker.grade_one(submission(*LOOK_AROUND)))
         assert zygote_of(worker), "the worker has started another one"
-        worker.change(SETTINGS)
+        worker.change_settings(SETTINGS)
         without = Graded(worker.grade_one(submission(*BEFORE)))
-        worker.change(replace(SETTINGS, package=packages["03"]))
+        worker.change_settings(replace(SETTINGS, package=packages["03"]))
         other = Graded(worker.grade_one(submission(*LOOK_AROUND, *BEFORE)))
         pid = worker._process.pid if worker._process else 0
         handle = os.pidfd_open(pid)

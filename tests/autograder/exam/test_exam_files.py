@@ -108,7 +108,7 @@ def test_options_keep_their_evidence_in_another_order() -> None:
     item = ExamQuestion(
         *("input", "c", "e", "t"), (), (), "code", "q", ("a", "b", "c", "d"), 1, "m", "x", "p", ("1", "", "3", "4")
     )
-    moved = item.in_order([3, 1, 0, 2])
+    moved = item.reorder([3, 1, 0, 2])
     assert moved.options == ("d", "b", "a", "c")
     assert moved.refuted == ("4", "", "1", "3")
     assert moved.answer == item.answer

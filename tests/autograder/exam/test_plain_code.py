@@ -88,12 +88,12 @@ def test_a_known_mistake_is_shown_as_the_whole_function() -> None:
     one, mistake = known("causal_mask", TOO_MANY)
     code = wrong_code(one, mistake)
     assert code.lines[1:] == ["    return torch.ones(T, T, dtype=torch.bool, device=device).tril(1)"]
-    assert diagnosed_names(decide(one.sheet(), LocalSubject(code.candidate()))) == [TOO_MANY]
+    assert diagnosed_names(decide(one.sheet(), LocalSubject(code.load()))) == [TOO_MANY]
 
 
 def test_the_right_code_passes() -> None:
     one = exercise("soft_lookup")
-    verdict = decide(one.sheet(), LocalSubject(right_code(one).candidate()))
+    verdict = decide(one.sheet(), LocalSubject(right_code(one).load()))
     assert verdict.score == verdict.max_score
 
 

@@ -29,7 +29,7 @@ from autograder.grading.feedback import page_stamps
 from autograder.grading.feedback import pages as feedback_pages
 from autograder.grading.feedback.markup import markdown_html, points_text, sentence_html
 from autograder.grading.feedback.page import Page, Part, build_feedback_page
-from autograder.grading.feedback.page_html import _template
+from autograder.grading.feedback.page_html import _load_template
 from autograder.grading.feedback.pages import write_feedback
 from autograder.grading.plugin import autograder_config
 from autograder.grading.record.gradebook_writer import GradebookWriter
@@ -367,7 +367,7 @@ def test_the_line_above_a_verdict_counts_the_ticks_below_it() -> None:
     unjudged = [Finding(f"side {number}", "A side row.", 1.0, True, NOT_JUDGED, earned=0.0) for number in range(3)]
     part = Part("test_f", "exercise", "F", 0.0, 9.0, False, Verdict("f", "03", (*wrong, *unjudged)), name="f")
     page = Page("03", "Attention", "ada", "", 0.0, 9.0, 0.0, (part,), ())
-    text = _template().render(page=page, site="")
+    text = _load_template().render(page=page, site="")
     shown = re.search(r"<summary>(\d+) of (\d+) rows are as they should be, (\d+) not judged</summary>", text)
     assert shown is not None
     ticks, rows, dashes = text.count(">✓<"), len(re.findall(r'<span class="mark"', text)), text.count(">–<")

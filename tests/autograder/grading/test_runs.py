@@ -400,5 +400,5 @@ def test_whose_failure_it_is_follows_from_the_execution_and_from_the_run_before(
         done = replace(Scripted().grade_one(sent), failure=failure, **({"notebook": text} if text in ("", "[") else {}))
         outcome = judge.judge_execution(done, "hash", digest if text == "sent" else "", again=again)
     except RecordError as error:
-        outcome = judge.failure("ann", "hash", error, again=again)
+        outcome = judge.failure_outcome("ann", "hash", error, again=again)
     assert (outcome.result.status, outcome.by_submission) == status

@@ -130,7 +130,7 @@ def test_a_number_that_is_returned_scales_with_an_argument() -> None:
 
 def test_no_question_has_more_than_45_words_and_each_wrong_option_has_its_reason(facts: dict[str, Facts]) -> None:
     for one in asked(facts):
-        assert one.words <= 45
+        assert one.word_count <= 45
         assert [bool(reason) for reason in one.reasons].count(False) == 1
         assert not one.reasons[one.key]
 
