@@ -75,10 +75,10 @@ def compute_on_meta_device(func: Any, args: tuple[Any, ...], kwargs: Mapping[str
     if not fits:
         return NotImplemented
     named = {
-        key: torch.device("cpu") if key == "device" else map_value(value, _as_ones) for key, value in kwargs.items()
+        key: torch.device("cpu") if key == "device" else map_value(value, _make_ones) for key, value in kwargs.items()
     }
     try:
-        result = func(*map_value(args, _as_ones), **named)
+        result = func(*map_value(args, _make_ones), **named)
     except Exception:
         return NotImplemented  # PyTorch raises its own error on the meta device
     return args[0] if name in _IN_PLACE else map_value(result, _to_meta)
@@ -105,7 +105,7 @@ def _is_small_factory(args: tuple[Any, ...]) -> bool:
     )
 
 
-def _as_ones(value: Tensor) -> Tensor:
+def _make_ones(value: Tensor) -> Tensor:
     if value.device.type != "meta":
         return value
     return torch.empty_strided(value.size(), value.stride(), dtype=value.dtype).fill_(1)

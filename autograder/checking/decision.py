@@ -51,14 +51,14 @@ def find_first_failure(sheet: Sheet, subject: Subject) -> str | None:
         return "rules"
     for section in sheet.sections:
         observations: list[Sequence[Observation]] = []
-        if _find_problem(section, _answers_one_by_one(subject, section, observations)) is not None:
+        if _find_problem(section, _answer_one_by_one(subject, section, observations)) is not None:
             return section.aspect
         if _find_refusal(observations, _forbidding_rules(sheet)):
             return "rules"
     return None
 
 
-def _answers_one_by_one(
+def _answer_one_by_one(
     subject: Subject, section: Section, observations: list[Sequence[Observation]]
 ) -> Iterator[Sequence[Observation]]:
     for probe in section.probes:

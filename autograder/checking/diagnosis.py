@@ -93,10 +93,10 @@ def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Probl
         }
         if explained:
             candidates.append((i, fails, explained))
-    return _diagnoses_of_groups(sheet, failed, candidates) or _diagnose_by_case(sheet, answers, failed) or nothing
+    return _diagnose_groups(sheet, failed, candidates) or _diagnose_by_case(sheet, answers, failed) or nothing
 
 
-def _diagnoses_of_groups(
+def _diagnose_groups(
     sheet: Sheet, failed: Sequence[int], candidates: Sequence[tuple[int, set[int], set[int]]]
 ) -> list[Diagnosis | None]:
     """Return the diagnoses of one or two candidates that fail all failed rows, or all but side rows; else empty."""
@@ -205,12 +205,12 @@ def _compare(
         probe = sheet.sections[j].probes[number]
         names = probe.options.get("outputs") if probe.judge == "matches_part" else None
         of_mistake = sheet.answer(mistake, j, number)
-        same = all(_same_numbers(a, b, names) for a, b in zip(answers[j][number], of_mistake, strict=True))
+        same = all(_have_same_numbers(a, b, names) for a, b in zip(answers[j][number], of_mistake, strict=True))
         key = mistake, j, number
         if key not in sheet.wrong_numbers:
             expected = sheet.sections[j].expected[number]
             sheet.wrong_numbers[key] = not all(
-                _same_numbers(a, b, names) for a, b in zip(of_mistake, expected, strict=True)
+                _have_same_numbers(a, b, names) for a, b in zip(of_mistake, expected, strict=True)
             )
         wrong = sheet.wrong_numbers[key]
         if wrong:
@@ -235,7 +235,7 @@ def _explain_together(first: _Comparison, second: _Comparison) -> bool:
     return (first.against & second.against) <= (first.wrong & second.wrong)
 
 
-def _same_numbers(first: Observation, second: Observation, names: Sequence[str] | None) -> bool:
+def _have_same_numbers(first: Observation, second: Observation, names: Sequence[str] | None) -> bool:
     """Return whether two answers have the same numbers, ignoring dtypes and containers."""
     if first.error or second.error:
         return False
@@ -243,16 +243,16 @@ def _same_numbers(first: Observation, second: Observation, names: Sequence[str] 
         return True
     try:
         if set(first.outputs) == set(second.outputs):
-            return all(_same_value(first.outputs[name], second.outputs[name]) for name in names or first.outputs)
+            return all(_have_same_value(first.outputs[name], second.outputs[name]) for name in names or first.outputs)
         if names or _count_numbers(first) != _count_numbers(second):
             return False
-        flat = _as_one_tensor(first)
-        return flat is not None and _same_value(flat, _as_one_tensor(second))
+        flat = _flatten_numbers(first)
+        return flat is not None and _have_same_value(flat, _flatten_numbers(second))
     except Exception:  # what a student returns may be made to break a comparison
         return False
 
 
-def _same_value(first: Value, second: Value) -> bool:
+def _have_same_value(first: Value, second: Value) -> bool:
     if not isinstance(first, Tensor) or not isinstance(second, Tensor):
         if isinstance(first, float) and isinstance(second, int | float):
             return first == second or math.isclose(first, second, rel_tol=1e-4, abs_tol=1e-5)
@@ -275,7 +275,7 @@ def _count_numbers(observation: Observation) -> int:
     return sum(value.numel() if isinstance(value, Tensor) else 1 for value in observation.outputs.values())
 
 
-def _as_one_tensor(observation: Observation) -> Tensor | None:
+def _flatten_numbers(observation: Observation) -> Tensor | None:
     """Return all numbers of an answer as one flat tensor; None if it contains anything else."""
     values = list(observation.outputs.values())
     if _count_numbers(observation) > LARGEST:

@@ -270,14 +270,14 @@ def _align(lines: Sequence[_Line], differs: Sequence[bool]) -> list[str]:
     columns = max(len(line.entries) for line in lines)
     widths = [max((len(line.entries[i]) for line in lines if i < len(line.entries)), default=0) for i in range(columns)]
 
-    def joined(head_text: str, entries: Sequence[str], before: str, after: str) -> str:
+    def format_line(head_text: str, entries: Sequence[str], before: str, after: str) -> str:
         cells = [entry.rjust(width) for entry, width in zip(entries, widths, strict=False)]
         return f"  {head_text.ljust(head)}  {before}{'  '.join(cells)}{after}".rstrip()
 
     margin = "… " if any(line.before for line in lines) else ""
     shown = [
-        joined(line.head, line.entries, "… " if line.before else " " * len(margin), " …" if line.after else "")
+        format_line(line.head, line.entries, "… " if line.before else " " * len(margin), " …" if line.after else "")
         for line in lines
     ]
     marks = ["^" * width if differ else "" for width, differ in zip(widths, differs, strict=False)]
-    return [*shown, joined("", marks, " " * len(margin), "")]
+    return [*shown, format_line("", marks, " " * len(margin), "")]

@@ -32,7 +32,7 @@ Observations: TypeAlias = Sequence[Observation]
 Judge: TypeAlias = Callable[[Observations, Observations, Mapping[str, Value]], str | None]
 
 
-def matches(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_mismatch(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return what is wrong with the outputs' names, shapes or values, or None; in single precision with ``single``."""
     if options.get("single"):
         observed, expected = ([_to_single_precision(each) for each in side] for side in (observed, expected))
@@ -51,7 +51,7 @@ def matches(observed: Observations, expected: Observations, options: Mapping[str
     return None
 
 
-def finite(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_non_finite(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return which output has NaN or infinite numbers, or None; other numbers are ignored."""
     for answer, reference in zip(observed, expected, strict=True):
         if problem := _find_structural_difference(answer, reference):
@@ -64,7 +64,7 @@ def finite(observed: Observations, expected: Observations, options: Mapping[str,
     return None
 
 
-def matches_part(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_part_mismatch(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return what is wrong with the outputs in the option ``outputs``, or None; others need only exist."""
     for answer, reference in zip(observed, expected, strict=True):
         if problem := _find_other_container(answer, reference, _output_field_names(options)):
@@ -76,12 +76,12 @@ def matches_part(observed: Observations, expected: Observations, options: Mappin
     return None
 
 
-def answers(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def accept_any_answer(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Accept any answer: :func:`judge` has checked that an error is raised exactly where it should be."""
     return None
 
 
-def shapes(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_shape_mismatch(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return what is wrong with the outputs' names, shapes or dtypes, or None; values are ignored."""
     for answer, reference in zip(observed, expected, strict=True):
         if problem := _find_structural_difference(answer, reference, _output_field_names(options)):
@@ -94,7 +94,7 @@ def shapes(observed: Observations, expected: Observations, options: Mapping[str,
     return None
 
 
-def unmutated(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_mutation(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return which arguments were changed in place by a call that returned the right kinds of outputs, or None."""
     if problem := _find_missing_tensor(observed, expected):
         return problem
@@ -103,7 +103,7 @@ def unmutated(observed: Observations, expected: Observations, options: Mapping[s
     return f"it changes its argument{'s' * (len(names) > 1)} {', '.join(names)} in place" if names else None
 
 
-def spread(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_wrong_spread(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return what is wrong with the spread of randomly drawn weights along ``dim``, up to a factor, or None."""
     within = options.get("within", 1.25)
     for answer, reference in zip(observed, expected, strict=True):
@@ -119,7 +119,7 @@ def spread(observed: Observations, expected: Observations, options: Mapping[str,
     return None
 
 
-def detached(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_attached(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return which results are attached to the autograd graph, which keeps earlier steps in memory, or None."""
     if problem := _find_missing_tensor(observed, expected):
         return problem
@@ -129,7 +129,7 @@ def detached(observed: Observations, expected: Observations, options: Mapping[st
     return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} still attached to the graph, which keeps all earlier steps in memory"
 
 
-def reaches(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_missed_goal(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return a problem if a trained model has a loss above ``loss`` on ``inputs``, or classifies less than ``right`` right.
 
     The model is built here from the weights that were left, as ``kind`` and ``init`` say, so nothing is taken on trust.
@@ -156,7 +156,7 @@ def reaches(observed: Observations, expected: Observations, options: Mapping[str
     return None
 
 
-def related(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_broken_relation(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return where the outputs of two requests differ in the ``views``, a list of steps for each of them, or None."""
     if problem := _find_missing_tensor(observed, expected):
         return problem
@@ -174,7 +174,7 @@ def related(observed: Observations, expected: Observations, options: Mapping[str
     return None
 
 
-def same_operations(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_growing_cost(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return a problem if the numbers of dispatched operations or executed lines grow with the input's size, or None.
 
     Lines grow by the option ``lines`` or more where there is a loop.
@@ -194,7 +194,7 @@ def same_operations(observed: Observations, expected: Observations, options: Map
     return None
 
 
-def small_tensors(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_large_tensor(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return a problem if an operation makes a tensor of more than ``limit`` elements, or None."""
     if problem := _find_missing_tensor(observed, expected):
         return problem
@@ -204,7 +204,7 @@ def small_tensors(observed: Observations, expected: Observations, options: Mappi
     return None
 
 
-def free_of(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_forbidden_calls(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return which of the functions in the option ``names`` were called, or None."""
     used = sorted({name for observation in observed for name in observation.functions} & set(options["names"]))
     # The student did not write PyTorch's internal calls.
@@ -213,22 +213,19 @@ def free_of(observed: Observations, expected: Observations, options: Mapping[str
 
 
 JUDGES: dict[str, Judge] = {
-    judge.__name__: judge
-    for judge in (
-        matches,
-        matches_part,
-        answers,
-        finite,
-        shapes,
-        unmutated,
-        spread,
-        detached,
-        reaches,
-        related,
-        same_operations,
-        small_tensors,
-        free_of,
-    )
+    "matches": find_mismatch,
+    "matches_part": find_part_mismatch,
+    "answers": accept_any_answer,
+    "finite": find_non_finite,
+    "shapes": find_shape_mismatch,
+    "unmutated": find_mutation,
+    "spread": find_wrong_spread,
+    "detached": find_attached,
+    "reaches": find_missed_goal,
+    "related": find_broken_relation,
+    "same_operations": find_growing_cost,
+    "small_tensors": find_large_tensor,
+    "free_of": find_forbidden_calls,
 }
 
 

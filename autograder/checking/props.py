@@ -256,7 +256,7 @@ def build_fixtures(
             parameters = [parameter for model in models for parameter in built[model].parameters()]
             options["params"] = [{"params": [one]} for one in parameters] if prop.get("apart") else parameters
         if prop["kind"] == "Generator":
-            options["device"] = _device_of(props, arguments or {})
+            options["device"] = _find_device(props, arguments or {})
         built[name] = KINDS[prop["kind"]](**options)
         if "state" in prop:
             first = next(iter(prop["state"].values()))
@@ -284,7 +284,7 @@ def read_model_weights(models_by_name: Mapping[str, Any]) -> dict[str, Tensor]:
     return weights | {f"{name}.training": torch.tensor(item.training) for name, item in with_mode.items()}
 
 
-def _device_of(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Value]) -> torch.device:
+def _find_device(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Value]) -> torch.device:
     devices = {weight.device for prop in props.values() for weight in prop.get("state", {}).values()}
     devices = devices or {tensor.device for tensor in list_tensors(arguments)}
     # The meta device draws no random numbers.

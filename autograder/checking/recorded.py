@@ -153,7 +153,7 @@ class _Store:
     tensors: dict[str, Tensor] = field(default_factory=dict)
     shared: list[str] = field(default_factory=list)
 
-    def index_of(self, packed: Value) -> int:
+    def find_index(self, packed: Value) -> int:
         """Return the index of a packed request or observation, adding it if it is new."""
         text = json.dumps(packed)
         if text not in self._indices:
@@ -198,7 +198,7 @@ def _pack(value: Value, store: _Store) -> Value:
         return {"tensor": name}
     if isinstance(value, (Probe, Request, Observation)):
         packed = {"map": {name: _pack(item, store) for name, item in _changed_fields(value).items()}}
-        return packed if isinstance(value, Probe) else {"shared": store.index_of(packed)}
+        return packed if isinstance(value, Probe) else {"shared": store.find_index(packed)}
     if isinstance(value, Mapping):
         return {"map": {str(key): _pack(item, store) for key, item in value.items()}}
     if isinstance(value, tuple):

@@ -166,19 +166,19 @@ def list_python_functions() -> dict[str, list[FunctionType]]:
     """Return the functions and methods in loaded modules of PyTorch and ``PACKAGES``, by the names that refuse them."""
     for path in [path for path in list(sys.modules) if path not in _read]:
         _read.add(path)
-        top, package = path.partition(".")[0], _package_of(path)
+        top, package = path.partition(".")[0], _find_package(path)
         module = sys.modules.get(path)
         if type(module) is not ModuleType or (top != "torch" and package is None):
             continue
         for name, value in list(vars(module).items()):
             # What a module imports from another package does not belong to it.
-            if issubclass(type(value), (type, *_FUNCTIONS)) and _home_of(value) == top:
+            if issubclass(type(value), (type, *_FUNCTIONS)) and _defining_package(value) == top:
                 listed = _functions.setdefault(package or name, [])
-                listed += [function for function in _code_of(value) if function not in listed]
+                listed += [function for function in _list_functions(value) if function not in listed]
     return _functions
 
 
-def _package_of(path: str) -> str | None:
+def _find_package(path: str) -> str | None:
     """Return the name in ``PACKAGES`` to which a module belongs; None for other modules."""
     return next(
         (name for name, roots in PACKAGES.items() if any(f"{path}.".startswith(f"{root}.") for root in roots)), None
@@ -189,13 +189,13 @@ def _package_of(path: str) -> str | None:
 _DECORATORS = frozenset({"torch._jit_internal", "torch.utils._exposed_in"})
 
 
-def _home_of(value: Any) -> str:
+def _defining_package(value: Any) -> str:
     """Return the package that defines a function or class; empty for decorators of PyTorch that must keep working."""
     home = value.__module__
     return home.partition(".")[0] if isinstance(home, str) and home not in _DECORATORS else ""
 
 
-def _code_of(value: Any) -> list[FunctionType]:
+def _list_functions(value: Any) -> list[FunctionType]:
     """Return the Python functions behind a function or class; an ``nn.Module`` may be constructed, but not run."""
     if isinstance(value, type):
         methods = [(name, method) for name, method in vars(value).items() if type(method) is FunctionType]

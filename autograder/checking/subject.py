@@ -318,12 +318,12 @@ def _finite_part(output: Tensor) -> Tensor:
 
 def _observe_meta(candidate: Callable[..., Any], request: Request) -> Observation:
     try:
-        results = [_leaves_on_meta(candidate, request)]
+        results = [_run_on_meta(candidate, request)]
     except (NotImplementedError, RuntimeError, TypeError) as error:
         if not _needs_numbers(error):
             raise
         # Reading numbers (`if mask.any():`) is not a mistake, but the meta device has none.
-        results = _leaves_by_guess(candidate, request)
+        results = _guess_leaves(candidate, request)
         if not results:
             # A call also tells the weights that its models have afterwards; only what was returned is asked for here.
             returned = {
@@ -345,19 +345,19 @@ def _replace_by_shapes(leaves: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for name, leaf in leaves.items()}
 
 
-def _leaves_by_guess(candidate: Callable[..., Any], request: Request) -> list[dict[str, Any]]:
+def _guess_leaves(candidate: Callable[..., Any], request: Request) -> list[dict[str, Any]]:
     """Return results on the meta device with all conditions true and with all false, where the code succeeds."""
     results = []
     for truth in (True, False):
         try:
-            results.append(_leaves_on_meta(candidate, request, truth))
+            results.append(_run_on_meta(candidate, request, truth))
         except Exception as error:  # the chosen branch may be the one that refuses its input
             if any(phrase in str(error) for phrase in ("on different devices", "on the same device")):
                 raise
     return results
 
 
-def _leaves_on_meta(candidate: Callable[..., Any], request: Request, truth: bool | None = None) -> dict[str, Any]:
+def _run_on_meta(candidate: Callable[..., Any], request: Request, truth: bool | None = None) -> dict[str, Any]:
     request = request.map_tensors(lambda tensor: tensor.to("meta"))
     target = prepare_candidate(candidate, request)
     with torch.no_grad(), _OneDevice(truth):

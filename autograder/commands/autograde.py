@@ -12,12 +12,12 @@ import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.grade_chapter import (
+    apply_options,
     autograde_chapter,
     collect_in_place,
     needs_action,
     pause_garbage_collection,
     require_submissions,
-    settings_for,
     start_workers,
 )
 from autograder.commands.options import (
@@ -70,7 +70,7 @@ def autograde(
     require_writable(course.root, OTHER_COURSE)
     with WorkerPool() as workers:
         start_workers(workers, course, device, scheduler)
-        read_settings = partial(settings_for, course, jobs, device, allow_weaker, scheduler)
+        read_settings = partial(apply_options, course, jobs, device, allow_weaker, scheduler)
         return _autograde(course, chapters, submissions, force, workers, read_settings)
 
 

@@ -58,7 +58,7 @@ def export(
         HINTS,
         absent_grades,
         absent_lines,
-        not_begun_message,
+        empty_chapters_message,
         open_choices_message,
     )
     from autograder.grading.reports.export import export as export_grades
@@ -105,7 +105,7 @@ def export(
         lines.append(f"not scaled, because no worksheet of Moodle's was read: {list_first(unknown)}")
     lines += absent_lines(grades, form)
     lines += missing_conversations(vivas, form)
-    if empty := not_begun_message(grades):
+    if empty := empty_chapters_message(grades):
         lines.append(empty)
     if open_ := open_choices_message(grades):
         lines.append(open_)

@@ -31,7 +31,7 @@ def needs_action(result: Mapping[str, Any]) -> bool:
     return result["status"] == "not recorded" or any(problem["kind"] == NO_FEEDBACK for problem in result["problems"])
 
 
-def settings_for(
+def apply_options(
     course: Course, jobs: int | None, device: str, allow_weaker: bool, scheduler: str | None
 ) -> GradingSettings:
     """Return the course's settings, changed by the options of the command line."""
@@ -241,7 +241,7 @@ def _format_grades(
 ) -> str:
     from autograder.grading.record.results import describe_waiting
     from autograder.grading.reports.grades import count_waiting_answers
-    from autograder.grading.reports.missing import not_downloaded_message
+    from autograder.grading.reports.missing import missing_downloads_message
     from autograder.intake.downloads.journal import OPEN_TIMES
     from autograder.intake.people.standing import split_by_listed_time
     from autograder.intake.people.strangers import find_strangers
@@ -292,7 +292,7 @@ def _format_grades(
             f"  {len(absent_members)} on the class list handed in nothing: {shell_command(course, 'students')}"
         )
     if elsewhere:
-        lines.append(f"  to decide: {not_downloaded_message(elsewhere)}")
+        lines.append(f"  to decide: {missing_downloads_message(elsewhere)}")
     return "\n".join(lines)
 
 

@@ -44,7 +44,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.grading.reports.rubric_counts import count_rubric_items
     from autograder.grading.reports.totals import compute_totals
     from autograder.grading.reports.viva import read_viva_grades, viva_summaries
-    from autograder.intake.people.standing import list_not_counted
+    from autograder.intake.people.standing import list_uncounted
 
     course = Course.open(course_folder(course_dir))
     names = released_chapters(course, chapters)
@@ -66,7 +66,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     now = datetime.now(UTC).replace(tzinfo=None)
     commands = {chapter: marking_hint(course, [chapter]) for chapter in names}
     target = (output or course.root / "report.html").resolve()
-    outside = list_not_counted(course, names)
+    outside = list_uncounted(course, names)
     title = plan.title or "Class report"
     path = write_report(summaries, target, title=title, now=now, commands=commands, overall=overall, outside=outside)
     lines = [*charged, f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]

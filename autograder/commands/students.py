@@ -103,7 +103,7 @@ def _list_class(course: Course) -> CommandResult:
     from autograder.intake.people.standing import list_attendance
 
     everyone = list_attendance(course)
-    return CommandResult([_as_data(entry) for entry in everyone], _class_text(everyone))
+    return CommandResult([_to_data(entry) for entry in everyone], _class_text(everyone))
 
 
 def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool, dry_run: bool) -> CommandResult:
@@ -227,7 +227,7 @@ def _parse_day(text: str) -> Any:
         raise click.UsageError(f"{text!r} is not a date; write it like 2026-11-02") from None
 
 
-def _as_data(entry: Attendance) -> dict[str, object]:
+def _to_data(entry: Attendance) -> dict[str, object]:
     return asdict(entry.student) | {"handed_in": entry.chapters}
 
 

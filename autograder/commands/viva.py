@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autograder.commands.console import CommandResult, command, progress_bar
-from autograder.commands.grade_chapter import settings_for
+from autograder.commands.grade_chapter import apply_options
 from autograder.commands.local_page import listen, user_name
 from autograder.commands.options import course_option, jobs_option, page_options, weaker_option
 from autograder.course.paths import course_folder
@@ -92,7 +92,7 @@ def _make_interviews(course: Course, chapter: str, count: int, jobs: int | None,
     from autograder.grading.record.results import read_results
     from autograder.quizzes.viva.interviews import make_interviews
 
-    settings = settings_for_release(course, chapter, settings_for(course, jobs, "cpu", allow_weaker, None))
+    settings = settings_for_release(course, chapter, apply_options(course, jobs, "cpu", allow_weaker, None))
     total = sum(result.status == "graded" for result in read_results(course, chapter))
     with progress_bar("viva", total) as step:
         return make_interviews(course, chapter, count, settings, report=step)

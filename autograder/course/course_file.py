@@ -233,7 +233,7 @@ def _resolve_names(path: Path, text: str, plan: CourseFile, assignments: frozens
     if not assignments:
         return plan  # neither a project nor a release says which assignments there are
 
-    def renamed(table: Mapping[str, _Value], where: str) -> dict[str, _Value]:
+    def rename_keys(table: Mapping[str, _Value], where: str) -> dict[str, _Value]:
         full: dict[str, _Value] = {}
         for typed, value in table.items():
             name = _resolve_name(path, text, f"{where}.{typed}", typed, assignments)
@@ -244,9 +244,9 @@ def _resolve_names(path: Path, text: str, plan: CourseFile, assignments: frozens
                 raise _key_error(path, text, key, f"{name} has this already", "Keep one of the two.") from error
         return full
 
-    extensions = {who: renamed(table, f"extensions.{who}") for who, table in plan.extensions.items()}
-    deadlines = {who: renamed(table, f"deadlines.{who}") for who, table in plan.deadlines.items()}
-    chapters, viva = renamed(plan.chapters, "chapters"), renamed(plan.viva, "viva")
+    extensions = {who: rename_keys(table, f"extensions.{who}") for who, table in plan.extensions.items()}
+    deadlines = {who: rename_keys(table, f"deadlines.{who}") for who, table in plan.deadlines.items()}
+    chapters, viva = rename_keys(plan.chapters, "chapters"), rename_keys(plan.viva, "viva")
     return structs.replace(plan, chapters=chapters, viva=viva, extensions=extensions, deadlines=deadlines)
 
 
@@ -324,12 +324,12 @@ def course_file_error(root: Path, key: str, message: str, do: str) -> CourseErro
 
 
 def _key_error(path: Path, text: str, key: str, message: str, do: str) -> CourseError:
-    line = _line_of(text, key)
+    line = _find_line(text, key)
     where = f"{path}, line {line}" if line else str(path)
     return CourseError(f"{key}: {message}" if key else message, where=where, do=do)
 
 
-def _line_of(text: str, key: str) -> int | None:
+def _find_line(text: str, key: str) -> int | None:
     """Return the line number of a dotted key, below its table's header; ``None`` if it is not found."""
     parts = [part for part in re.sub(r"\[(?:\d+|\.\.\.)\]", "", key).split(".") if part]
     remaining = list(parts)

@@ -19,7 +19,7 @@ from autograder.course.folder import Course
 from autograder.engine.interface import Executor, Submission
 from autograder.engine.sandbox.isolation import with_available_isolation
 from autograder.engine.settings import GradingSettings, resolve_device
-from autograder.engine.workers.executor import executor_for
+from autograder.engine.workers.executor import create_executor
 from autograder.intake.notebook.attached_files import read_companion_files
 from autograder.intake.notebook.test_cells import error_output, is_locked, is_test
 
@@ -50,7 +50,7 @@ class EngineExecute(Execute):  # type: ignore[misc]
 
         metadata = resources["nbgrader"]
         chapter = str(metadata["assignment"])
-        worker = worker_for(self._read_settings(chapter))
+        worker = get_worker(self._read_settings(chapter))
         notebook = copy.deepcopy(nb)
         foreign = _remove_false_metadata(notebook, _course_cells(metadata))
         companions = read_companion_files([Path(resources["metadata"]["path"])]).files
@@ -116,13 +116,13 @@ def _remove_false_metadata(notebook: Any, course_cells: Mapping[str, str]) -> li
     return foreign
 
 
-def worker_for(settings: GradingSettings) -> Executor:
+def get_worker(settings: GradingSettings) -> Executor:
     """Return this process's worker for the given settings, which ends with the process."""
     key = (os.getpid(), settings)
     if key not in _workers:
         # Another chapter or another configuration: close the previous worker.
         for worker_key in [worker_key for worker_key in _workers if worker_key[0] == key[0]]:
             _workers.pop(worker_key).close()
-        _workers[key] = executor_for(settings)
+        _workers[key] = create_executor(settings)
         atexit.register(_workers[key].close)
     return _workers[key]

@@ -60,14 +60,14 @@ def run_submissions(
         return executions_on_cluster(settings, submissions, make_executor)
     if make_executor is not None:
         return run_concurrently(partial(make_executor, settings), submissions, jobs=settings.jobs)
-    return _executions_here(workers, with_available_isolation(settings), submissions)
+    return _run_locally(workers, with_available_isolation(settings), submissions)
 
 
-def _executions_here(
+def _run_locally(
     workers: WorkerPool | None, settings: GradingSettings, submissions: Iterable[Submission]
 ) -> Iterator[Execution]:
     with WorkerPool() if workers is None else nullcontext(workers) as pool:
-        yield from run_concurrently(partial(pool.executor_for, settings), submissions, jobs=settings.jobs)
+        yield from run_concurrently(partial(pool.lease_executor, settings), submissions, jobs=settings.jobs)
 
 
 _RENAME = (

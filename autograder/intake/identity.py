@@ -64,7 +64,7 @@ def build_identity(student: Student) -> Identity:
         moodle_scope(chapter): student.number_on_moodle(chapter)
         for chapter in {*student.participants, *student.uploads}
     }
-    numbers |= {platform_scope(chapter): student.platform_of(chapter) for chapter in student.uploads}
+    numbers |= {platform_scope(chapter): student.find_platform(chapter) for chapter in student.uploads}
     # Anybody may call themselves like another's login: an id that is made of a display name identifies nobody.
     only_name = student.platform and not (student.enrolled or student.login or student.number or student.email)
     id_ = "" if only_name and student.id == safe_id(student.name) else student.id

@@ -132,7 +132,7 @@ def _body_digests(tree: ast.Module, names: frozenset[str]) -> dict[str, str]:
     return digests
 
 
-def only_check(source: str) -> tuple[str, bool] | None:
+def find_only_check(source: str) -> tuple[str, bool] | None:
     """Return the name that a cell checks and whether with hidden tests, or None if the cell does anything else.
 
     Its statements are calls ``check(name)`` and ``check(name, hidden=True)`` with one name, and perhaps the import of ``check``.

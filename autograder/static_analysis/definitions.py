@@ -82,7 +82,7 @@ class ModuleSource:
         """Return the lines from ``first`` to ``last`` inclusive, counted from 1."""
         return self.lines[first - 1 : last]
 
-    def source_of(self, node: ast.stmt) -> str:
+    def get_source(self, node: ast.stmt) -> str:
         """Return the source of a statement with its decorators."""
         return "\n".join(self.slice(first_line(node), last_line(node)))
 

@@ -242,7 +242,7 @@ def test_assignments_with_similar_names_are_graded_one_by_one(course: Course, mo
     points = {f"count_{tag}": number for tag, number in zip("pqrs", (0.5, 1.0, 1.5, 2.0), strict=True)}
     executor = Scripted({"ada": points})
     monkeypatch.setattr(
-        "autograder.grading.run._executions_here",
+        "autograder.grading.run._run_locally",
         lambda workers, settings, submissions: map(executor.grade_one, submissions),
     )
     for number, name in enumerate(OWN_NAMES, start=1):

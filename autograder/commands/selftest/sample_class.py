@@ -61,7 +61,7 @@ Oddity = Literal["", "late", "stripped", "not a notebook", "not handed in", "bro
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedScore:
     """A student's work on one exercise and its expected score."""
 
     kind: Kind  # a right solution, a known mistake, the untouched stub, or a cell that Python cannot read
@@ -76,7 +76,7 @@ class SampleWork:
 
     oddity: Oddity = ""  # the oddity of the file; empty for most
     # the work and its expected score, by exercise; empty for a file that cannot be graded
-    exercises: Mapping[str, Expected] = field(default_factory=dict)
+    exercises: Mapping[str, ExpectedScore] = field(default_factory=dict)
     answered: tuple[str, ...] = ()  # the questions with an answer
 
     @property
@@ -141,7 +141,7 @@ def sample_class(
             work, notebook = _draw_work(
                 rng, skill, released[chapter], _choose_oddity(number, position, len(chapters)), root, chapter
             )
-            _hand_in(course, student, chapter, work, notebook, rng)
+            _write_submission(course, student, chapter, work, notebook, rng)
             works[chapter] = work
         class_list.append(SampleStudent(student, name, skill, works))
     class_list.sort(key=lambda student: student.id)
@@ -193,14 +193,14 @@ def _add_scores(students: Sequence[SampleStudent], seed: int) -> list[SampleStud
                     mistakes.setdefault(name, {})[item.mistake] = None
     scores = predict_scores({name: sorted(mistakes[name]) for name in exercises() if name in mistakes}, seed)
 
-    def scored(name: str, item: Expected) -> Expected:
+    def set_score(name: str, item: ExpectedScore) -> ExpectedScore:
         return replace(item, score=scores[name, item.mistake]) if item.mistake else item
 
     return [
         replace(
             student,
             chapters={
-                chapter: replace(work, exercises={name: scored(name, item) for name, item in work.exercises.items()})
+                chapter: replace(work, exercises={name: set_score(name, item) for name, item in work.exercises.items()})
                 for chapter, work in student.chapters.items()
             },
         )
@@ -303,7 +303,7 @@ def _draw_work(
         difficulty = position / max(1, len(checked) - 1)
         expected[exercise.name] = _write_solution(rng, skill, difficulty, exercise, cell)
     if oddity == "broken cell" and checked:
-        expected[_truncate_code(checked[0])] = Expected(
+        expected[_truncate_code(checked[0])] = ExpectedScore(
             "broken", 0.0, exercises()[_nbgrader_metadata(checked[0])["grade_id"]].points
         )
     answers = tuple(_write_answers(rng, skill, notebook, root, chapter)) if oddity != "not a notebook" else ()
@@ -313,21 +313,23 @@ def _draw_work(
     return (work, notebook) if work.gradable else (SampleWork(oddity), notebook)
 
 
-def _write_solution(rng: random.Random, skill: float, difficulty: float, exercise: Exercise, cell: Any) -> Expected:
+def _write_solution(
+    rng: random.Random, skill: float, difficulty: float, exercise: Exercise, cell: Any
+) -> ExpectedScore:
     """Write a random solution of an exercise into a cell, depending on skill."""
     chance = skill + 0.25 * (0.5 - difficulty)
     luck = rng.random()
     if luck < chance:
         cell.source = _solution_code(exercise.name, "")
-        return Expected("right", exercise.points, exercise.points)
+        return ExpectedScore("right", exercise.points, exercise.points)
     if not exercise.misconceptions or luck > chance + (1 - chance) * 0.8:
-        return Expected("stub", 0.0, exercise.points)
+        return ExpectedScore("stub", 0.0, exercise.points)
     # The first mistakes of a check are the most frequent ones.
     weights = [1 / (rank + 1.5) for rank in range(len(exercise.misconceptions))]
     mistake = rng.choices(exercise.misconceptions, weights)[0].name
     cell.source = _solution_code(exercise.name, mistake)
     # The score is predicted after all draws, if at all.
-    return Expected("mistake", None, exercise.points, mistake)
+    return ExpectedScore("mistake", None, exercise.points, mistake)
 
 
 def _truncate_code(cell: Any) -> str:
@@ -369,7 +371,9 @@ def _strip_metadata(notebook: Any) -> None:
     notebook.nbformat_minor = 0
 
 
-def _hand_in(course: Course, student: str, chapter: str, work: SampleWork, notebook: Any, rng: random.Random) -> None:
+def _write_submission(
+    course: Course, student: str, chapter: str, work: SampleWork, notebook: Any, rng: random.Random
+) -> None:
     hours = rng.uniform(0.5, 70.0)
     folder = course.folder("submitted", student, chapter)
     if work.oddity == "not handed in":

@@ -45,7 +45,7 @@ def raise_if_drifted(drifts: Sequence[Drift], message: str, *, where: object = N
         raise CourseError(f"{message}:\n{listed}", where=where, do=do)
 
 
-def _all_exercises() -> Mapping[str, Exercise]:
+def _load_exercises() -> Mapping[str, Exercise]:
     from autograder.checks import exercises
 
     return exercises()
@@ -66,7 +66,7 @@ class Chapter:
     root: Path
     name: str  # the folder's name under ``chapters/``, which is also nbgrader's assignment id
     # every exercise of the course by name
-    registry: Mapping[str, Exercise] = field(default_factory=_all_exercises, compare=False, repr=False)
+    registry: Mapping[str, Exercise] = field(default_factory=_load_exercises, compare=False, repr=False)
     # exercises and questions that this course does not assign (see :mod:`autograder.course.authoring.selection`)
     left_out: frozenset[str] = frozenset()
 
@@ -149,7 +149,7 @@ def load_chapters(root: Path, registry: Mapping[str, Exercise] | None = None) ->
     Args:
         registry: every exercise of the course by name; by default the exercises in ``autograder.checks``.
     """
-    declared = _all_exercises() if registry is None else registry
+    declared = _load_exercises() if registry is None else registry
     return [Chapter(root, path.parent.name, declared) for path in sorted((root / "chapters").glob("*/exercises.md"))]
 
 

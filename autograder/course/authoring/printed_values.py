@@ -69,7 +69,7 @@ def fill_in_printed(text: str, printed: Mapping[tuple[str, str], str]) -> str:
 
 
 def _replace_expressions(text: str, value_of: Callable[[str], str | None]) -> str:
-    def filled(match: re.Match[str]) -> str:
+    def fill_part(match: re.Match[str]) -> str:
         if match["code"]:
             return match[0]
         if match["math"]:
@@ -77,7 +77,7 @@ def _replace_expressions(text: str, value_of: Callable[[str], str | None]) -> st
         value = value_of(match["value"])
         return match[0] if value is None else value.replace("-", "\N{MINUS SIGN}")
 
-    return _PARTS.sub(filled, text)
+    return _PARTS.sub(fill_part, text)
 
 
 def count_values(text: str) -> int:

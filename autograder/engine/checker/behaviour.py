@@ -57,7 +57,7 @@ def compute_signature(
         device: where the checks put their tensors.
     """
     try:
-        exercise = _wrong_exercise(outputs)
+        exercise = _find_failed_exercise(outputs)
         if exercise is None:
             return None
         questions = collect_visible_cases(exercise, device)
@@ -68,7 +68,7 @@ def compute_signature(
         return None
 
 
-def _wrong_exercise(outputs: list[Any]) -> str | None:
+def _find_failed_exercise(outputs: list[Any]) -> str | None:
     for output in outputs:
         verdict = output.get("data", {}).get(VERDICT_MIME)
         if verdict is not None:
@@ -169,7 +169,7 @@ class _Description:
         elif isinstance(value, Mapping):
             self.add_exact("mapping", str(len(value)))
             for name, item in value.items():
-                self.add_exact(_text_of(name))
+                self.add_exact(_shorten_plain_data(name))
                 self.add(item, unit, depth + 1)
         elif isinstance(value, (list, tuple)):
             self.add_exact("sequence", str(len(value)))
@@ -185,7 +185,7 @@ class _Description:
         elif isinstance(value, (Tensor, numpy.ndarray)):
             self._add_content(value)
         else:
-            self.add_exact(type(value).__name__, _text_of(value))
+            self.add_exact(type(value).__name__, _shorten_plain_data(value))
 
     def _add_numbers(self, tensor: Tensor, unit: float) -> None:
         self.add_exact("numbers", str(tensor.dtype), str(tuple(tensor.shape)))
@@ -253,7 +253,7 @@ def _real_components(tensor: Tensor) -> Tensor:
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
-def _text_of(value: Any) -> str:
+def _shorten_plain_data(value: Any) -> str:
     """Return a text for plain data, whose length is limited before it is built."""
     if isinstance(value, bool) or value is None:
         return str(value)

@@ -175,7 +175,7 @@ class StudentClient:
             # Parts that were sent after the output that broke the limit do not count.
             for data in self._child.mailbox.take():
                 part = self._parse_message(data)
-                if _outputs_before(part) <= outputs:
+                if _count_earlier_outputs(part) <= outputs:
                     _add_part(part, parts, most)
 
     def _parse_message(self, data: bytes) -> dict[str, Any]:
@@ -257,7 +257,7 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _outputs_before(message: dict[str, Any]) -> int:
+def _count_earlier_outputs(message: dict[str, Any]) -> int:
     """Return the number of outputs that preceded a part of an answer."""
     count = message.get("after")
     if type(count) is not int:

@@ -115,7 +115,7 @@ def build_filter(machine: str, *, cuda: bool = False) -> bytes:
     # glibc falls back to clone, whose flags the filter can read.
     lines += [_encode_instruction(_JEQ, _CLONE3, 0, 1), _refuse_call(errno.ENOSYS)]
     namespaces = [_encode_instruction(_JSET, _NAMESPACE_FLAGS, 0, 1), _refuse_call(errno.EPERM)]
-    lines += _for_call(
+    lines += _match_call(
         _CLONE[machine],
         [
             _encode_instruction(_LOAD, _FIRST),
@@ -127,7 +127,7 @@ def build_filter(machine: str, *, cuda: bool = False) -> bytes:
     for number in _FORKS[machine]:
         lines += [_encode_instruction(_JEQ, number, 0, 1), _refuse_call(errno.EPERM)]
     for call in (_SOCKET[machine], _SOCKETPAIR[machine]):
-        lines += _for_call(
+        lines += _match_call(
             call,
             [
                 _encode_instruction(_LOAD, _FIRST),
@@ -136,18 +136,18 @@ def build_filter(machine: str, *, cuda: bool = False) -> bytes:
             ],
         )
     for request in (_TIOCSTI, _TIOCLINUX):
-        lines += _for_call(
+        lines += _match_call(
             _IOCTL[machine],
             [_encode_instruction(_LOAD, _SECOND), _encode_instruction(_JEQ, request, 0, 1), _refuse_call(errno.EPERM)],
         )
     commands = [_encode_instruction(_LOAD, _SECOND)]
     for command in _REFUSED_COMMANDS:
         commands += [_encode_instruction(_JEQ, command, 0, 1), _refuse_call(errno.EPERM)]
-    lines += _for_call(_FCNTL[machine], commands)
+    lines += _match_call(_FCNTL[machine], commands)
     return b"".join([*lines, _encode_instruction(_RETURN, _ALLOW)])
 
 
-def _for_call(number: int, body: list[bytes]) -> list[bytes]:
+def _match_call(number: int, body: list[bytes]) -> list[bytes]:
     """Return instructions that run ``body`` for one call, and reload the call's number afterwards."""
     return [_encode_instruction(_JEQ, number, 0, len(body) + 1), *body, _encode_instruction(_LOAD, _NUMBER)]
 

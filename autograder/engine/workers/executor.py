@@ -173,10 +173,10 @@ class WorkerPool:
         """Return PyTorch's CPU capability in workers, such as ``"AVX512"``; empty without a fork server."""
         return self._servers.cpu_capability() if self._servers is not None else ""
 
-    def executor_for(self, settings: GradingSettings) -> Executor:
+    def lease_executor(self, settings: GradingSettings) -> Executor:
         """Lease a worker; closing it returns its process to the pool, unless it is still running a submission."""
         if not _supports_workers():
-            return executor_for(settings)
+            return create_executor(settings)
         self.start(settings)
         if not self._idle:
             return _LeasedWorker(WorkerExecutor(settings, self._servers), self._idle)
@@ -225,7 +225,7 @@ def _supports_workers() -> bool:
     return os.name == "posix"
 
 
-def executor_for(settings: GradingSettings) -> Executor:
+def create_executor(settings: GradingSettings) -> Executor:
     """Return this machine's executor: a worker process, or a process per submission without socket inheritance."""
     if _supports_workers():
         return WorkerExecutor(settings)

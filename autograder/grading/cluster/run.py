@@ -126,7 +126,7 @@ class _Run:
             self._open_client.register_plugin(plugin, name=self.plugin)
         except Exception as error:
             if self._open_client.status != "running":
-                raise self._connection_lost() from error
+                raise self._connection_lost_error() from error
             raise CourseError(
                 f"a worker could not be made ready ({type(error).__name__}: {error})",
                 where=self._settings.scheduler,
@@ -157,9 +157,9 @@ class _Run:
                 raise OSError("no connection")
             yield
         except (OSError, RuntimeError) as error:
-            raise self._connection_lost() from error
+            raise self._connection_lost_error() from error
 
-    def _connection_lost(self) -> CourseError:
+    def _connection_lost_error(self) -> CourseError:
         return CourseError(
             "the connection to the Dask scheduler is lost",
             where=self._settings.scheduler,
@@ -256,7 +256,7 @@ class _Run:
         if future is None:
             return None
         if future.status == "cancelled":
-            raise self._connection_lost()
+            raise self._connection_lost_error()
         with self._convert_dask_errors():
             if future.status == "error":
                 return self._handle_error(key, future.exception(timeout=_FETCH_SECONDS))

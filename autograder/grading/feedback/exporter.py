@@ -68,14 +68,14 @@ def bind_gradebook(gradebook: Gradebook) -> type[LoadGrades]:
     """Return a LoadGrades class that reuses an open gradebook, because opening one is slower than a page's queries."""
 
     @contextmanager
-    def one_page() -> Iterator[Gradebook]:
+    def open_for_page() -> Iterator[Gradebook]:
         try:
             yield gradebook
         finally:
             gradebook.db.remove()  # what has changed by the next page is to be seen there
 
     def open_page_gradebook(self: LoadGrades, db_url: str) -> AbstractContextManager[Gradebook]:
-        return one_page()
+        return open_for_page()
 
     return type(
         LoadGrades.__name__, (LoadGrades,), {"open_page_gradebook": open_page_gradebook, "__module__": __name__}

@@ -309,11 +309,11 @@ def _apply_manual_points(course: Course, chapter: str, results: Iterable[GradeRe
     with open_gradebook(course) as gradebook:
         points = read_manual_points(gradebook, chapter, waiting=True)
 
-    def replaced(student: str, exercise: ExerciseResult) -> ExerciseResult:
+    def apply_points(student: str, exercise: ExerciseResult) -> ExerciseResult:
         return replace(exercise, score=points.get((f"test_{exercise.name}", student), exercise.score))
 
     return [
-        replace(result, exercises=tuple(replaced(result.student, exercise) for exercise in result.exercises))
+        replace(result, exercises=tuple(apply_points(result.student, exercise) for exercise in result.exercises))
         for result in results
     ]
 

@@ -193,14 +193,14 @@ def _member_data(grade: Grade, submitter: dict[str, Any]) -> dict[str, Any]:
 
 def _add_group_upload(submitter: Student, member: Student, chapter: str) -> Student:
     """Return a group member with the number of the group's attachment, of which Canvas stores one."""
-    if submitter.platform_of(chapter) != "canvas" or chapter not in submitter.uploads or chapter in member.uploads:
+    if submitter.find_platform(chapter) != "canvas" or chapter not in submitter.uploads or chapter in member.uploads:
         return member
     uploads = {**member.uploads, chapter: submitter.uploads[chapter]}
     return replace(member, uploads=uploads, other_platforms={**member.other_platforms, chapter: "canvas"})
 
 
 def _is_reachable(student: Student, platform: str, chapter: str) -> bool:
-    if student.platform_of(chapter) != platform:
+    if student.find_platform(chapter) != platform:
         return False
     if platform == "moodle":
         return _is_team_submission(student, chapter) or bool(student.number_on_moodle(chapter))
@@ -210,7 +210,7 @@ def _is_reachable(student: Student, platform: str, chapter: str) -> bool:
 def _is_team_submission(student: Student, chapter: str) -> bool:
     """Return whether a student's submission on Moodle is a team's."""
     upload = student.uploads.get(chapter, "")
-    return student.platform_of(chapter) == "moodle" and bool(upload) and not upload.isdecimal()
+    return student.find_platform(chapter) == "moodle" and bool(upload) and not upload.isdecimal()
 
 
 def _pack_archives(entries: Sequence[tuple[str, bytes]], max_bytes: int) -> Iterable[bytes]:

@@ -328,7 +328,7 @@ def _build_grade(
     # The class list knows the present name of a student, and a download none that is better than the gradebook's.
     listed = known_as.enrolled and bool(known_as.name)
     named = bool(student.first_name or student.last_name) and not listed
-    platform = known_as.platform_of(assignment.name)
+    platform = known_as.find_platform(assignment.name)
     on_moodle = platform == "moodle"
     return Grade(
         student=student.id,

@@ -45,11 +45,11 @@ def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
     return [
         *messages,
         *(f"to decide: {problem}" for problem in stranger_problems(course, unlisted)),
-        *not_graded_messages(course, grades),
+        *ungraded_messages(course, grades),
         *_platform_only_messages(grades),
-        *without_result_messages(course, grades),
+        *missing_results_messages(course, grades),
         *failed_messages(course, grades),
-        *_not_gradable_messages(course, grades),
+        *_ungradable_messages(course, grades),
         *_decision_messages(grades),
         *filter(None, [removed_message(grades)]),
         *_open_time_messages(course, grades),
@@ -60,8 +60,8 @@ def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
 def list_gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
     """Return missing results and submissions and unlisted students as plain data, ready for JSON."""
     grades_by_kind = {
-        "without_result": _lacking_result(grades),
-        "gone": _lacking_submission(grades),
+        "without_result": _grades_without_result(grades),
+        "gone": _grades_without_submission(grades),
         "not_graded_yet": _pending_grades(grades),
         "not_gradable": [grade for grade in grades if grade.handed_in and not grade.gradable],
         "decided_by_hand": [grade for grade in grades if grade.decision],
@@ -140,7 +140,7 @@ def is_work_without_grade(gaps: Mapping[str, Sequence[Mapping[str, str]]]) -> bo
     return any(gaps[kind] for kind in kinds) or any(item["problem"] == DOUBTFUL for item in gaps["open_times"])
 
 
-def not_graded_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
+def ungraded_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
     """Return a sentence per chapter on submissions that have not been graded, and the command that grades them."""
     waiting = (grade for grade in _pending_grades(grades) if grade.waits_for == "grading")
     ordered = sorted(waiting, key=lambda grade: grade.chapter)
@@ -168,11 +168,11 @@ def _platform_only_messages(grades: Iterable[Grade]) -> list[str]:
     )
     return [
         *([f"{_name_grades(drafts)}: drafts on Moodle that were not handed in, without points"] if drafts else []),
-        *([not_downloaded_message([f"{grade.student} ({grade.chapter})" for grade in absent])] if absent else []),
+        *([missing_downloads_message([f"{grade.student} ({grade.chapter})" for grade in absent])] if absent else []),
     ]
 
 
-def not_downloaded_message(students: Sequence[str]) -> str:
+def missing_downloads_message(students: Sequence[str]) -> str:
     """Return a message on students with a submission time in a list but no submission in a download."""
     return (
         f"handed in, as the list of times says, and in no download, without points: {list_first(students)}. "
@@ -180,27 +180,27 @@ def not_downloaded_message(students: Sequence[str]) -> str:
     )
 
 
-def _lacking_result(grades: Iterable[Grade]) -> list[Grade]:
+def _grades_without_result(grades: Iterable[Grade]) -> list[Grade]:
     """Return the grades that have a submission but no result, which grading again can restore."""
     return [grade for grade in grades if grade.handed_in and grade.in_place and not grade.has_result]
 
 
-def _lacking_submission(grades: Iterable[Grade]) -> list[Grade]:
+def _grades_without_submission(grades: Iterable[Grade]) -> list[Grade]:
     return [grade for grade in grades if grade.handed_in and not grade.in_place]
 
 
-def without_result_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
+def missing_results_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
     """Return a sentence per chapter on students with a grade but no result, and the command that restores it."""
-    ordered = sorted(_lacking_result(grades), key=lambda grade: (grade.chapter, grade.student))
+    ordered = sorted(_grades_without_result(grades), key=lambda grade: (grade.chapter, grade.student))
     return [
-        _without_result_message(
+        _missing_results_message(
             chapter, [grade.student for grade in chapter_grades], shell_command(course, "autograde", chapter)
         )
         for chapter, chapter_grades in groupby(ordered, lambda grade: grade.chapter)
     ]
 
 
-def _without_result_message(chapter: str, students: Sequence[str], again: str) -> str:
+def _missing_results_message(chapter: str, students: Sequence[str], again: str) -> str:
     are, have, them = ("is", "has", "it") if len(students) == 1 else ("are", "have", "them")
     return (
         f"{_count_text(students)} of {chapter} {are} in the gradebook and {have} no result: {list_first(students)}. "
@@ -208,7 +208,7 @@ def _without_result_message(chapter: str, students: Sequence[str], again: str) -
     )
 
 
-def _not_gradable_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
+def _ungradable_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
     """Return a message on students whose submission could not be graded, and the command that gives points."""
     refused = [grade for grade in grades if grade.handed_in and grade.gradable is False and not grade.handed_in_by]
     if not refused:
@@ -255,7 +255,7 @@ def _failed_message(chapter: str, students: Sequence[str], again: str) -> str:
 
 def removed_message(grades: Iterable[Grade]) -> str:
     """Describe removed submissions, and the command if that was on purpose; empty without such submissions."""
-    removed = _lacking_submission(grades)
+    removed = _grades_without_submission(grades)
     if not removed:
         return ""
     students = sorted({grade.student for grade in removed})

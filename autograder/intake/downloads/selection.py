@@ -126,24 +126,24 @@ def select_notebook(uploads: Sequence[Upload], manifest: Manifest, preference: C
     digests = [one.notebook.digest for one in everything]
     if preference is not None and preference.still_applies(digests):
         best = everything[digests.index(preference.digest)]
-        problems += _not_counted_problems(best, everything, "you chose it")
+        problems += _uncounted_problems(best, everything, "you chose it")
     else:
         # Of one file that was handed in several times the last counts, the last that holds work if there is one.
         last = [max(reversed(attempts), key=lambda one: one.notebook.worth) for attempts in series.values()]
         for attempts, latest in zip(series.values(), last, strict=True):
-            problems += _not_counted_problems(latest, attempts, "it has the higher number")
+            problems += _uncounted_problems(latest, attempts, "it has the higher number")
         number, why = pick_candidate([one.notebook for one in last]) if last else (None, "")
         if number is None:
             return Selection(last, [], problems)
         best = last[number]
-        problems += _not_counted_problems(best, last, why)
+        problems += _uncounted_problems(best, last, why)
         if best.notebook.fatal is not None:
             problems.append(replace(best.notebook.fatal, where=best.where))
     others = [one for one in everything if one is not best and one.notebook.fatal is None]
     return Selection([best], others, problems)
 
 
-def _not_counted_problems(best: ExaminedUpload, examined: Iterable[ExaminedUpload], why: str) -> list[Problem]:
+def _uncounted_problems(best: ExaminedUpload, examined: Iterable[ExaminedUpload], why: str) -> list[Problem]:
     """Return a problem for each notebook except the selected one, with the reason why it does not count."""
     problems = []
     for one in examined:

@@ -55,7 +55,7 @@ class _ImageAttacher:
         """Attach a cell's images, and refer to them in its text."""
         attachments = dict(cell.get("attachments") or {})
 
-        def replaced(match: re.Match[str]) -> str:
+        def embed_picture(match: re.Match[str]) -> str:
             picture = self._load_image(match[2], len(attachments) + 1)
             if picture is None:
                 return match[0]
@@ -67,7 +67,7 @@ class _ImageAttacher:
 
         parts = _CODE.split(cell["source"])
         # What stands between the bounds of code is at the odd positions.
-        parts[::2] = [_PICTURE.sub(replaced, _TAG.sub(_tag_to_markdown, part)) for part in parts[::2]]
+        parts[::2] = [_PICTURE.sub(embed_picture, _TAG.sub(_tag_to_markdown, part)) for part in parts[::2]]
         cell["source"] = "".join(parts)
         if attachments:
             cell["attachments"] = attachments

@@ -117,7 +117,7 @@ class LazyValue:
                 name = _NAME.match(data, position)
                 if name is None:
                     value = value_at(data, position)
-                    raise _malformed_at(data, position if value.kind != '"' else _skip_space(data, value.end))
+                    raise _malformed_error(data, position if value.kind != '"' else _skip_space(data, value.end))
                 key, position = LazyValue(data, name.start(1), name.end(1)).value(), name.end()
             value = value_at(data, position)
             yield key, value
@@ -125,7 +125,7 @@ class LazyValue:
             assert behind is not None  # it may be empty
             position = behind.end()
             if behind[1] is None and data[position : position + 1] != closing:
-                raise _malformed_at(data, position)
+                raise _malformed_error(data, position)
         self._end = position + 1
 
 
@@ -222,5 +222,5 @@ def _skip_space(data: bytes, position: int) -> int:
     return match.end() if match else position
 
 
-def _malformed_at(data: bytes, position: int) -> MalformedError:
+def _malformed_error(data: bytes, position: int) -> MalformedError:
     return MalformedError(position, cut=position >= len(data))

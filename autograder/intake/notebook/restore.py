@@ -105,12 +105,12 @@ class _Restoration:
             self._defined_exercises(cell) or self._checked_names(cell) & self.exercises
         )
 
-    def _cells_defining(self, exercise: str) -> list[Any]:
+    def _find_defining_cells(self, exercise: str) -> list[Any]:
         return [cell for cell in self.cells if exercise in self._bound_names(cell)]
 
     def _edited_cells(self, exercise: str) -> list[Any]:
         """Return the cells that define an exercise differently from the released stub."""
-        return [cell for cell in self._cells_defining(exercise) if self._is_edited(cell, exercise)]
+        return [cell for cell in self._find_defining_cells(exercise) if self._is_edited(cell, exercise)]
 
     def _is_edited(self, cell: Any, exercise: str) -> bool:
         if self._is_released(cell, self.manifest.by_name[exercise]):
@@ -143,7 +143,7 @@ class _Restoration:
         taken = {id(cell) for cell in self.found.values()}
         return [cell for cell in self.cells if cell["cell_type"] == cell_type and id(cell) not in taken]
 
-    def _cells_with_name(self, source_cell: SourceCell) -> list[Any]:
+    def _find_named_cells(self, source_cell: SourceCell) -> list[Any]:
         """Return the unidentified cells whose metadata carry a source cell's name."""
         taken = {id(cell) for cell in self.found.values()}
         claims = self.claims
@@ -240,12 +240,12 @@ class _Restoration:
     def _find_stub(self, source_cell: SourceCell) -> Any:
         """Return the cell that defines the exercise, preferring an edited cell, then its name, then the last."""
         taken = {id(cell) for cell in self.found.values()}
-        for definers in (self._edited_cells(source_cell.name), self._cells_defining(source_cell.name)):
+        for definers in (self._edited_cells(source_cell.name), self._find_defining_cells(source_cell.name)):
             # A cell that has another exercise's name and defines that exercise, too, more likely belongs to the other.
             cells = [cell for cell in definers if id(cell) not in taken and not self._is_other(cell, source_cell)]
             if cells:
                 return self._choose_last(cells, source_cell)
-        claimants = self._cells_with_name(source_cell)
+        claimants = self._find_named_cells(source_cell)
         silent = [cell for cell in claimants if cell["cell_type"] == "code" and not self._is_identifiable(cell)]
         return silent[-1] if silent else None
 
@@ -263,13 +263,13 @@ class _Restoration:
         ]
         if fitting:
             return self._choose_last(fitting, source_cell)
-        silent = [cell for cell in self._cells_with_name(source_cell) if not self._is_identifiable(cell)]
+        silent = [cell for cell in self._find_named_cells(source_cell) if not self._is_identifiable(cell)]
         if silent and silent[-1]["cell_type"] != "code":
             return self._change_type(silent[-1], "code", source_cell.name)
         return silent[-1] if silent else None
 
     def _find_locked_code(self, source_cell: SourceCell) -> Any:
-        claimants = self._cells_with_name(source_cell)
+        claimants = self._find_named_cells(source_cell)
         claimants = [cell for cell in claimants if cell["cell_type"] == "code" and not self._defined_exercises(cell)]
         if claimants:
             return claimants[-1]
@@ -286,11 +286,11 @@ class _Restoration:
         free = self._unidentified_cells("markdown")
         if same := next((cell for cell in free if self._is_released(cell, source_cell)), None):
             return same
-        claimants = [cell for cell in self._cells_with_name(source_cell) if cell["cell_type"] == "markdown"]
+        claimants = [cell for cell in self._find_named_cells(source_cell) if cell["cell_type"] == "markdown"]
         return claimants[-1] if claimants else self.texts.find_similar(free, source_cell.source)
 
     def _find_answer(self, source_cell: SourceCell) -> Any:
-        all_ = self._cells_with_name(source_cell)
+        all_ = self._find_named_cells(source_cell)
         claimants = [cell for cell in all_ if not self._is_released(cell, source_cell)] or all_
         if not claimants:
             return self._text_after_prompt(source_cell) if source_cell.cell_type == "markdown" else None
@@ -300,13 +300,13 @@ class _Restoration:
         self._note_wrong_prompt(source_cell, cell)
         return cell
 
-    def _prompt_of(self, source_cell: SourceCell) -> Any:
+    def _find_prompt(self, source_cell: SourceCell) -> Any:
         before = self.manifest.cells[: self.manifest.cells.index(source_cell)]
         return self.found.get(before[-1].name) if before else None
 
     def _text_after_prompt(self, source_cell: SourceCell) -> Any:
         """Return the first text cell between a question and the next named cell; None without one."""
-        prompt = self._prompt_of(source_cell)
+        prompt = self._find_prompt(source_cell)
         if prompt is None:
             return None
         named = {key for key, name in self.claims.items() if self.manifest.by_name[name].is_answer}
@@ -321,7 +321,7 @@ class _Restoration:
     def _note_wrong_prompt(self, source_cell: SourceCell, cell: Any) -> None:
         """Report an answer that follows another question than its name says, for a person to decide."""
         texts = {id(self.found[w.name]): w for w in self.manifest.cells if w.name in self.found and not w.is_stub}
-        prompt = self._prompt_of(source_cell)
+        prompt = self._find_prompt(source_cell)
         above = (other for other in reversed(self.cells[: self._find_position(cell)]) if id(other) in texts)
         nearest = next(above, None)
         if prompt is None or nearest is None or nearest is prompt or texts[id(nearest)].cell_type != "markdown":
@@ -368,7 +368,7 @@ class _Restoration:
         """Insert missing cells after their predecessors in the chapter."""
         inserted = []
         for index, source_cell in enumerate(self.manifest.cells):
-            if source_cell.name in self.found or (source_cell.is_stub and self._cells_defining(source_cell.name)):
+            if source_cell.name in self.found or (source_cell.is_stub and self._find_defining_cells(source_cell.name)):
                 continue
             cell = _new_cell(source_cell.cell_type, source_cell.source, f"restored-{index:03d}")
             self.cells.insert(self._insert_position(source_cell, index), cell)
@@ -382,7 +382,7 @@ class _Restoration:
     def _insert_position(self, source_cell: SourceCell, index: int) -> int:
         """Return a missing cell's position: a test follows its exercise, other cells follow their predecessor."""
         if source_cell.is_test:
-            definers = [cell for name in checked_names(source_cell.source) for cell in self._cells_defining(name)]
+            definers = [cell for name in checked_names(source_cell.source) for cell in self._find_defining_cells(name)]
             if definers:
                 return self._find_positions(definers)[-1] + 1
         before = [self.found[cell.name] for cell in self.manifest.cells[:index] if cell.name in self.found]
@@ -417,7 +417,7 @@ class _Restoration:
         for source_cell in tests:
             test = self.found[source_cell.name]
             names = checked_names(source_cell.source) & self.exercises
-            definers = [cell for name in names for cell in self._edited_cells(name) or self._cells_defining(name)]
+            definers = [cell for name in names for cell in self._edited_cells(name) or self._find_defining_cells(name)]
             if definers and self._find_position(test) < self._find_positions(definers)[0]:
                 self._move_cell(test, self._find_position(anchor))
                 anchor = test
@@ -438,7 +438,7 @@ class _Restoration:
             for name in sorted(self.exercises)
             if not self._edited_cells(name)
         }
-        silent = frozenset(name for name in missing if not self._cells_defining(name))
+        silent = frozenset(name for name in missing if not self._find_defining_cells(name))
         locked = {id(self.found[cell.name]) for cell in self.manifest.cells if cell.locked and cell.name in self.found}
         cells = [(self._numbers[id(cell)], cell) for cell in self.handed_in if id(cell) not in locked]
         if missing:

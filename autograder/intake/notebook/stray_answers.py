@@ -115,7 +115,7 @@ def _find_strays(answer: _Answer, layout: Layout) -> Iterator[tuple[Any, str]]:
         if claims_name and not layout.texts.is_same_as_any(
             cell["source"], layout.manifest.wordings[answer.question.name]
         ):
-            parts[id(cell)] = _as_markdown(cell)
+            parts[id(cell)] = _to_markdown(cell)
     for cell, text in _adjacent_cells(answer, layout):
         parts.setdefault(id(cell), text)
     cells = layout.manifest.cells
@@ -145,7 +145,7 @@ def _adjacent_cells(answer: _Answer, layout: Layout) -> Iterator[tuple[Any, str]
                     yield cell, added_text(original, cell["source"])
                 break
             if layout.is_students(cell) and (is_text or (not answer.own_text and has_words(cell))):
-                yield cell, _as_markdown(cell)
+                yield cell, _to_markdown(cell)
 
 
 def _place_leftovers(answers: Sequence[_Answer], used: set[int], layout: Layout) -> Iterator[Problem]:
@@ -186,7 +186,7 @@ def _write_answer(answer: _Answer, layout: Layout) -> None:
         answer.cell["attachments"] = attachments
 
 
-def _as_markdown(cell: Any) -> str:
+def _to_markdown(cell: Any) -> str:
     """Return a cell's text as Markdown."""
     source = str(cell["source"]).strip()
     if cell["cell_type"] == "markdown":

@@ -171,7 +171,7 @@ def list_attendance(course: Course) -> list[Attendance]:
     ]
 
 
-def list_not_counted(course: Course, chapters: Iterable[str]) -> list[UncountedStudent]:
+def list_uncounted(course: Course, chapters: Iterable[str]) -> list[UncountedStudent]:
     """Return the students and submitters who do not count in some chapters, ordered by id."""
     roster, plan, names = read_roster(course), read_course_file(course.root), sorted(chapters)
     return [

@@ -196,7 +196,7 @@ def _merge_worksheet(
         for name, student in roster.items()
         if numbers and not blind and student.counts and not student.blind and chapter not in student.participants
     ]
-    teams = [{name: one.team_in(chapter) or "" for name, one in people.items()} for people in (before, roster)]
+    teams = [{name: one.find_team(chapter) or "" for name, one in people.items()} for people in (before, roster)]
     moved = {
         name: (team, teams[1][name])
         for name, team in teams[0].items()
@@ -233,7 +233,7 @@ def _holder_problems(course: Course, chapter: str, entries: Mapping[str, Student
         )
         for student in entries.values()
         if chapter in student.teams
-        and (team := student.team_in(chapter) or "")
+        and (team := student.find_team(chapter) or "")
         and fold_name(team) != fold_name(student.teams[chapter])
         and course.folder("submitted", student.id, chapter).is_dir()
     ]

@@ -171,7 +171,7 @@ def _list_constants(exercise: Exercise, definitions: Mapping[Key, str]) -> list[
         for node in ast.walk(ast.parse(code)):
             statement = text.definitions.get(node.id) if isinstance(node, ast.Name) and is_private(node.id) else None
             if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-                texts.update(dict.fromkeys(assigned_names(statement), remove_comments(text.source_of(statement))))
+                texts.update(dict.fromkeys(assigned_names(statement), remove_comments(text.get_source(statement))))
     return list(dict.fromkeys(texts.values()))
 
 

@@ -58,7 +58,7 @@ def servers_of(pool: WorkerPool) -> tuple[int, int]:
 
 
 def test_forked_processes_behave_as_programs_of_their_own(pool: WorkerPool) -> None:
-    forked = pool.executor_for(SETTINGS)
+    forked = pool.lease_executor(SETTINGS)
     with closing(WorkerExecutor(SETTINGS)) as spawned:
         one, other = (Graded(executor.grade_one(submission((LOOK, None), *BEFORE))) for executor in (forked, spawned))
     workers, zygotes = servers_of(pool)
@@ -74,7 +74,7 @@ def test_forked_processes_behave_as_programs_of_their_own(pool: WorkerPool) -> N
 
 
 def test_a_students_process_shows_no_variable_of_the_instructors(pool: WorkerPool) -> None:
-    forked = pool.executor_for(SETTINGS)
+    forked = pool.lease_executor(SETTINGS)
     printed = Graded(forked.grade_one(submission((LOOK, None), (AT_THE_START, None)))).printed
     forked.close()
     assert os.environ[SECRET]
