@@ -138,7 +138,7 @@ def prepare_docstring(app: object, what: str, name: str, obj: object, options: o
 
 def store_word_count(app: Sphinx, document: nodes.document) -> None:
     """Store the word count of a lesson in its page's metadata."""
-    page = ChapterPage.of(app.env.docname)
+    page = ChapterPage.from_document(app.env.docname)
     if page is not None and page.kind == "lesson":
         app.env.metadata[app.env.docname][_WORDS] = count_words(document)
         # Its sections link the exercises that practise them.
@@ -151,7 +151,7 @@ def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
     Also add notes to exercises, and to lessons links to their exercises. On other pages, fold the table of the
     chapters' symbols.
     """
-    page = ChapterPage.of(docname)
+    page = ChapterPage.from_document(docname)
     if app.builder.format != "html":
         return
     if page is None:
@@ -190,7 +190,7 @@ def _lesson_title(app: Sphinx, path: Path) -> str:
 
 def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
     """Set a page's header buttons and sidebar, add a chapter's bar, correct its roles, and check its images."""
-    page = ChapterPage.of(pagename)
+    page = ChapterPage.from_document(pagename)
     pathto = context["pathto"]
     downloads = download_links(app.config.tfcourse_downloads, page.chapter) if page else []
     settings = LaunchSettings.from_config(app.config.tfcourse_launch)

@@ -80,7 +80,7 @@ CODE = {
     # In place of what makes facts: a module under its name, its functions, those of the check, and the loaded function itself.
     "replaces-a-module": f"{FORGED}sys.modules['autograder.quizzes.questions.with_recordings'] = forged\n\n\n" + RIGHT,
     "replaces-functions": f"{FORGED}import autograder.quizzes.questions.with_recordings as w\n"
-    "w.gather = w.print_facts = w.questions = forged.gather\n\n\n" + RIGHT,
+    "w.gather_facts = w.print_facts = w.make_questions = forged.gather\n\n\n" + RIGHT,
     "replaces-the-check": "import autograder.checking.subject as s\ns.LocalSubject.observe = None\n\n\n" + RIGHT,
     "replaces-what-waits": f"{FORGED}for name in list(globals()):\n"
     "    if callable(globals()[name]) and len(name) == 33:\n        globals()[name] = forged.print_facts\n\n\n" + RIGHT,

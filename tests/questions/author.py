@@ -236,7 +236,7 @@ def main() -> None:
     signal.signal(signal.SIGALRM, _stop)
     for line in sys.stdin:
         order = json.loads(line)
-        code = Code.of(solutions(order["exercise"])[order["number"]])
+        code = Code.from_candidate(solutions(order["exercise"])[order["number"]])
         author = Author(code.name, code.source, code.namespace, exercise(order["exercise"]).sheet())
         answers = []
         for text, options in order["questions"]:

@@ -55,7 +55,7 @@ def facts_of(name: str) -> dict[int, Facts]:
     found, refused = {}, {}
     for number, solution in enumerate(solutions(name)):
         try:
-            found[number] = gather_facts(Code.of(solution), exercise(name).sheet())
+            found[number] = gather_facts(Code.from_candidate(solution), exercise(name).sheet())
         except NoSourceError as error:
             refused[number] = str(error)
     assert 0 not in refused, "a reference has source"

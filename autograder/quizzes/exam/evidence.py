@@ -45,7 +45,7 @@ class Evidence:
     secret: int = 0  # the seed of the hidden tests that no question may show
     _inputs: dict[object, Sequence[InputResult]] = field(default_factory=dict)
 
-    def of(self, mistakes: Sequence[ShownMistake]) -> Evidence:
+    def restrict_to(self, mistakes: Sequence[ShownMistake]) -> Evidence:
         """Return the evidence restricted to some of the mistakes."""
         return replace(self, mistakes=tuple(mistakes), _inputs={})
 
@@ -93,7 +93,7 @@ class InputResult:
         """Return whether a mistake's answer differs from the right one."""
         return not is_same_answer(self.right, self.wrong[mistake])
 
-    def is_close(self, mistake: int) -> bool:
+    def has_equal_text(self, mistake: int) -> bool:
         """Return whether a mistake's answer differs from the right one but has the same text, for example because of rounding."""
         return self.shows(mistake) and answer_text(self.right) == answer_text(self.wrong[mistake]) != ""
 

@@ -135,7 +135,7 @@ def _split_mistakes(evidence: Evidence, result: InputResult) -> tuple[set[int], 
     shown = {m for m in every if result.shows(m)}
     # A fresh instance's answer depends on its initial weights, which the input does not contain.
     fair = {m for m in every if not _changes_first_weights(evidence, m)}
-    return {m for m in shown & fair if not result.is_close(m)}, fair - shown
+    return {m for m in shown & fair if not result.has_equal_text(m)}, fair - shown
 
 
 def _changes_first_weights(evidence: Evidence, mistake: int) -> bool:
@@ -258,7 +258,7 @@ _MAKERS: dict[str, Kind] = {"diagnosis": ask_diagnosis, "input": ask_input, "res
 
 def make_family(kind: str, evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
     """Make a family of a kind; its mistakes change the same lines, or have the same class, if possible."""
-    made = (_MAKERS[kind](evidence.of(pool), rng, seed, versions) for pool in _list_pools(evidence, rng))
+    made = (_MAKERS[kind](evidence.restrict_to(pool), rng, seed, versions) for pool in _list_pools(evidence, rng))
     return next(filter(None, made), None)
 
 

@@ -32,7 +32,7 @@ class Code:
     namespace: Mapping[str, Any]  # the global names that it uses
 
     @classmethod
-    def of(cls, candidate: Callable[..., Any]) -> Code:
+    def from_candidate(cls, candidate: Callable[..., Any]) -> Code:
         """Read the code of a function or class, which may be defined in a notebook's cell.
 
         Raises:

@@ -53,7 +53,7 @@ class SharedFacts:
     apart: Mapping[str, tuple[str, ...]]  # for each mistake that a change makes, the mistakes with other answers
 
     @classmethod
-    def of(cls, sheet: Sheet, calls: list[Call], inputs: list[Input], changes: Iterable[Change]) -> SharedFacts:
+    def from_sheet(cls, sheet: Sheet, calls: list[Call], inputs: list[Input], changes: Iterable[Change]) -> SharedFacts:
         """Collect the shared facts of a sheet of visible tests."""
         short = {one.name: _REASON.sub("", one.explanation).rstrip(".") for one in sheet.misconceptions}
         made = {change.mistake for change in changes} - {""}
@@ -116,7 +116,7 @@ def gather_facts(code: Code, sheet: Sheet) -> Facts:
         exercise=sheet.exercise,
         source=code.source,
         hidden_lines=docstring_lines(code.tree),
-        given=SharedFacts.of(sheet, calls, inputs, changes),
+        given=SharedFacts.from_sheet(sheet, calls, inputs, changes),
         runs=runs,
         changes=changes,
         effects=tuple(one for one in felt if one is not None),

@@ -32,7 +32,7 @@ def ask_about(candidate: Callable[..., Any], sheet: Sheet, seed: int | None = No
         print(f"{verdict}\n\nThe quiz asks about code that works. Correct it first, and then call quiz again.")
         return
     try:
-        facts = gather_facts(Code.of(candidate), sheet)
+        facts = gather_facts(Code.from_candidate(candidate), sheet)
     except NoSourceError as error:
         print(f"There are no questions: {error}.")
         return

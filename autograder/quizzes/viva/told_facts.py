@@ -148,7 +148,7 @@ def check_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Shee
         facts,
         exercise=exercise,
         hidden_lines=docstring_lines(code.tree),
-        given=SharedFacts.of(sheet, calls, inputs, facts.changes),
+        given=SharedFacts.from_sheet(sheet, calls, inputs, facts.changes),
         # A result or effect that differs from the reference's may be forged, so no question asks for it.
         runs={number: text if text == results[number] else "" for number, text in facts.runs.items()},
         effects=tuple(one for one in facts.effects if one in felt),
@@ -175,4 +175,6 @@ def _run_reference(
         return [""] * len(inputs), []
     reference = exercises()[exercise].reference
     results = [result_text(LocalSubject(reference).observe(one.request)) if one.complete else "" for one in inputs]
-    return results, [find_effects(Code.of(reference), inputs[number], number) for number in changed[:PERTURBED]]
+    return results, [
+        find_effects(Code.from_candidate(reference), inputs[number], number) for number in changed[:PERTURBED]
+    ]

@@ -51,7 +51,7 @@ def test_the_same_arguments_give_the_same_sheet_and_others_give_others(exercise)
         return repr([section.probes for section in exercise.sheet(**arguments).sections])
 
     first = asked(hidden=True, seed=3)
-    exercise.sheet.__globals__["_sheet"].cache_clear()
+    exercise.sheet.__globals__["_build_sheet"].cache_clear()
     assert asked(hidden=True, seed=3) == first
     assert asked(hidden=True, seed=4) != first
     # The visible questions are those that students have.

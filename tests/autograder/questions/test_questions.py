@@ -74,12 +74,14 @@ def sample() -> list[str]:
 
 @pytest.fixture(scope="module")
 def facts() -> dict[str, Facts]:
-    return {name: gather_facts(Code.of(exercise(name).reference), exercise(name).sheet()) for name in sample()}
+    return {
+        name: gather_facts(Code.from_candidate(exercise(name).reference), exercise(name).sheet()) for name in sample()
+    }
 
 
 @pytest.fixture(scope="module")
 def mine() -> Facts:
-    return gather_facts(Code.of(written(MINE, "causal_mask")), exercise("causal_mask").sheet())
+    return gather_facts(Code.from_candidate(written(MINE, "causal_mask")), exercise("causal_mask").sheet())
 
 
 def test_a_changed_line_is_the_known_mistake_whose_answers_it_gives(mine: Facts) -> None:
@@ -159,7 +161,7 @@ def test_at_most_two_questions_of_a_student_are_about_one_line_and_they_ask_for_
 def test_facts_are_plain_data_and_the_same_when_they_are_gathered_again(mine: Facts) -> None:
     sheet = exercise("causal_mask").sheet()
     assert check_facts(json.loads(json.dumps(asdict(mine))), "causal_mask", mine.source, sheet) == mine
-    assert gather_facts(Code.of(written(MINE, "causal_mask")), sheet) == mine
+    assert gather_facts(Code.from_candidate(written(MINE, "causal_mask")), sheet) == mine
 
 
 @pytest.mark.parametrize(
@@ -258,7 +260,7 @@ def test_a_program_that_sees_the_questions_of_a_class_and_no_code_earns_at_most_
 
 def test_code_that_behaves_differently_when_it_is_traced_gives_no_question() -> None:
     sly = MINE.replace("    return mask", "    import sys\n    return ~mask if sys.gettrace() else mask")
-    found = gather_facts(Code.of(written(sly, "causal_mask", "<sly>")), exercise("causal_mask").sheet())
+    found = gather_facts(Code.from_candidate(written(sly, "causal_mask", "<sly>")), exercise("causal_mask").sheet())
     assert found.runs == {}
     assert make_questions(found, 0) == []
 
@@ -266,7 +268,9 @@ def test_code_that_behaves_differently_when_it_is_traced_gives_no_question() -> 
 def test_code_that_switches_tracing_off_or_never_ends_under_it_gives_no_question() -> None:
     for line in ("import sys; sys.settrace(None)", "import sys\n    while sys.gettrace(): pass"):
         source = MINE.replace("    return mask", f"    {line}\n    return mask")
-        found = gather_facts(Code.of(written(source, "causal_mask", "<other>")), exercise("causal_mask").sheet())
+        found = gather_facts(
+            Code.from_candidate(written(source, "causal_mask", "<other>")), exercise("causal_mask").sheet()
+        )
         assert found.runs == {}
 
 
@@ -277,7 +281,7 @@ def test_a_function_inside_another_one_is_refused() -> None:
         return T + outer
 
     with pytest.raises(NoSourceError, match="inside another"):
-        Code.of(causal_mask)
+        Code.from_candidate(causal_mask)
 
 
 def test_docstrings_are_left_out_and_the_other_lines_keep_their_numbers(mine: Facts) -> None:
@@ -288,7 +292,7 @@ def test_docstrings_are_left_out_and_the_other_lines_keep_their_numbers(mine: Fa
 
 def test_no_question_shows_a_hidden_input() -> None:
     with pytest.raises(ValueError, match="visible"):
-        gather_facts(Code.of(written(MINE, "causal_mask")), exercise("causal_mask").sheet(hidden=True))
+        gather_facts(Code.from_candidate(written(MINE, "causal_mask")), exercise("causal_mask").sheet(hidden=True))
 
 
 def typed(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
