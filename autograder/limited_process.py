@@ -69,7 +69,7 @@ class LimitedProcess:
         if self._process is None:
             command = [sys.executable, "-P", "-m", __spec__.name, *self._modules]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            self._end = weakref.finalize(self, _kill, self._process)
+            self._end = weakref.finalize(self, _kill_process, self._process)
 
     def call(self, function: Callable[..., Any], *arguments: Any, seconds: float, **options: Any) -> Any:
         """Call a function in the limited process and return its result.
@@ -103,7 +103,7 @@ class LimitedProcess:
             answer: Mapping[str, Any] = json.loads(line)
             return answer
         status = process.wait()
-        self._close()
+        self._end_process()
         if expired:
             return {"failed": f"it was not done after {allowed:g} s"}
         if _HAS_TIMER and status == -signal.SIGPROF:
@@ -124,7 +124,7 @@ class LimitedProcess:
             return process.stdout.readline(), watch.expired
         except BaseException:
             # An interrupted call would leave its answer to the next one.
-            self._close()
+            self._end_process()
             raise
         finally:
             watch.cancel()
@@ -132,9 +132,9 @@ class LimitedProcess:
     def close(self) -> None:
         """End the process."""
         with self._lock:
-            self._close()
+            self._end_process()
 
-    def _close(self) -> None:
+    def _end_process(self) -> None:
         self._ready = False
         self._end()
         self._process = None
@@ -152,7 +152,7 @@ class _RecordingTimer(threading.Timer):
             self.function()
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _kill_process(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait()
     for pipe in (process.stdin, process.stdout):

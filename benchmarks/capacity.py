@@ -186,12 +186,12 @@ def measure(students: int, chapter: str) -> Times:
         [made] = assign(ROOT, course, [chapter])
         sample_class(ROOT, course, [made.chapter], students=students, seed=0)
         before = _bytes(course.root), _bytes(course.root, "gradebook.db*")
-        watch = _Stopwatch(run.executions)
-        run.executions = watch.executions
+        watch = _Stopwatch(run.run_submissions)
+        run.run_submissions = watch.executions
         try:
             grading.autograde(course, made.chapter, jobs=1, device="cpu")
         finally:
-            run.executions = watch.original
+            run.run_submissions = watch.original
         begin = perf_counter()
         pages = write_feedback(course, made.chapter, autograder_config(course))
         feedback = (perf_counter() - begin) / len(pages)
@@ -218,7 +218,7 @@ def measure(students: int, chapter: str) -> Times:
 
 
 class _Stopwatch:
-    """Stands in the place of ``executions`` and takes the time of what it hands on.
+    """Stands in the place of ``run_submissions`` and takes the time of what it hands on.
 
     Args:
         original: the function that it calls.

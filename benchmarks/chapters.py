@@ -17,7 +17,7 @@ from classroom import PROJECT, classroom
 from grading import BIN, Turn, prepare_stock, stock_nbgrader, tfcourse
 from measure import Figures, Target
 
-from autograder.course.authoring.chapter import chapters, find_chapter
+from autograder.course.authoring.chapter import find_chapter, load_chapters
 
 _COLUMNS = (
     "chapter",
@@ -43,7 +43,7 @@ def main() -> None:
     if not 2 <= options.stock <= options.students or options.students < 12:
         parser.error("--stock must be 2 or more, --students at least that and 12")
     names = [find_chapter(PROJECT, name).name for name in options.chapters] or [
-        chapter.name for chapter in chapters(PROJECT)
+        chapter.name for chapter in load_chapters(PROJECT)
     ]
     os.environ["PATH"] = os.pathsep.join([str(BIN), os.environ.get("PATH", os.defpath)])
     command = f"python benchmarks/chapters.py --students {options.students} --stock {options.stock}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from autograder.commands.selftest.sample_class import SampleStudent, sample_class
 from autograder.course.folder import Course
 from autograder.course.release.assign import assign
-from autograder.grading.submissions import companions_of, submission
+from autograder.grading.submissions import build_submission, read_submitted_companions
 from autograder.intake.notebook.manifest import released_manifest
 
 CHAPTER = "03_scaled_dot_product"
@@ -38,7 +38,9 @@ class Classroom:
         """Return the notebooks as workers get them."""
         manifest = released_manifest(self.course, self.chapter)
         return {
-            student: submission(student, path, manifest, companions_of(self.course, self.chapter, path))[0].notebook
+            student: build_submission(
+                student, path, manifest, read_submitted_companions(self.course, self.chapter, path)
+            )[0].notebook
             for student in self.students
             for path in [self.submission(student)]
         }

@@ -34,7 +34,7 @@ from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.serialization import pack, unpack
 from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
-from autograder.grading.record.journal import RECORDED, events
+from autograder.grading.record.journal import RECORDED, read_events
 from autograder.grading.record.results import read_results
 from autograder.intake.notebook.test_cells import is_test
 
@@ -226,7 +226,7 @@ def tfcourse(room: Classroom, jobs: int) -> Turn:
         )
     times = sorted(
         datetime.fromisoformat(event["time"]).timestamp()
-        for event in events(room.course, room.chapter)[_last_run(room) :]
+        for event in read_events(room.course, room.chapter)[_last_run(room) :]
         if event["event"] == RECORDED
     )
     first = len(times) // _WARM
@@ -254,7 +254,7 @@ def one_submission(course: Course, chapter: str) -> float:
 
 def _last_run(room: Classroom) -> int:
     """Return where the journal's last run begins."""
-    names = [event["event"] for event in events(room.course, room.chapter)]
+    names = [event["event"] for event in read_events(room.course, room.chapter)]
     return len(names) - 1 - names[::-1].index("run begins")
 
 
@@ -273,7 +273,7 @@ def lower_bound(room: Classroom) -> Turn:
             zygote.make_ready()
             begin, cpu = perf_counter(), 0.0
             for notebook in notebooks:
-                child = zygote.child(2**28)
+                child = zygote.fork_child(2**28)
                 for cell in notebook.cells:
                     if cell.cell_type != "code":
                         continue

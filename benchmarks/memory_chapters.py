@@ -20,13 +20,13 @@ from measure import Figures, Target
 from memory import watched
 
 from autograder.commands.selftest.sample_class import sample_class
-from autograder.course.authoring.chapter import chapters
+from autograder.course.authoring.chapter import load_chapters
 from autograder.course.folder import Course
 from autograder.course.release.assign import assign
 from autograder.engine.interface import Submission
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerExecutor
-from autograder.grading.submissions import companions_of, submission
+from autograder.grading.submissions import build_submission, read_submitted_companions
 from autograder.intake.notebook.manifest import released_manifest
 
 RATIO = 1.5
@@ -42,7 +42,7 @@ class Assignment:
 
     def graded_by(self, executor: WorkerExecutor) -> None:
         """Let a worker grade all notebooks; of one that cannot be graded, the failure is no matter."""
-        executor.change(GradingSettings(seed=1, package=self.package))
+        executor.change_settings(GradingSettings(seed=1, package=self.package))
         for number, notebook in enumerate(self.notebooks):
             executor.grade_one(Submission(f"student-{number}", self.chapter, notebook))
 
@@ -70,7 +70,7 @@ def main() -> None:
 def made(folder: Path, students: int) -> list[Assignment]:
     """Return every chapter with submissions of a sample class, chapter 03 first."""
     course = Course.open(folder, create=True)
-    names = [chapter.name for chapter in chapters(PROJECT)]
+    names = [chapter.name for chapter in load_chapters(PROJECT)]
     assign(PROJECT, course, names)
     sample = sample_class(PROJECT, course, names, students=students)
     ordinary = {name: [item.id for item in sample if item.chapters[name].oddity in ("", "late")] for name in names}
@@ -83,7 +83,7 @@ def _assignment(course: Course, name: str, students: list[str]) -> Assignment:
     manifest = released_manifest(course, name)
     paths = {student: course.folder("submitted", student, name) / f"{name}.ipynb" for student in students}
     notebooks = tuple(
-        submission(student, path, manifest, companions_of(course, name, path))[0].notebook
+        build_submission(student, path, manifest, read_submitted_companions(course, name, path))[0].notebook
         for student, path in paths.items()
         if path.is_file()
     )

@@ -31,7 +31,7 @@ from autograder.checking.decision import decide
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
-from autograder.engine.checker.deferred_tests import check_cell
+from autograder.engine.checker.deferred_tests import parse_check_cell
 from autograder.engine.checker.remote_subject import pack_request
 from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.interface import Execution, Submission
@@ -189,10 +189,10 @@ def child(room: Classroom, times: int = 50) -> float:
         zygote = ZygoteClient(engine_settings(GradingSettings()), student_environment(GradingSettings(), Path(folder)))
         try:
             zygote.make_ready()
-            zygote.child(2**20).close()
+            zygote.fork_child(2**20).close()
             before = cpu_seconds(os.getpid())
             for _ in range(times):
-                zygote.child(2**20).close()
+                zygote.fork_child(2**20).close()
             return (cpu_seconds(os.getpid()) - before) / times
         finally:
             zygote.close()
@@ -217,7 +217,7 @@ def read_text(notebook: Any) -> None:
 
 def refusing(notebook: Any) -> float:
     """Return what it takes to refuse what a notebook's exercises forbid, in a process for each set of forbidden functions."""
-    checks = [check_cell(cell, 0) for cell in notebook.cells if is_test(cell)]
+    checks = [parse_check_cell(cell, 0) for cell in notebook.cells if is_test(cell)]
     sets = {check.forbidden for check in checks if check is not None and check.forbidden}
     forbidden.prepare()
 

@@ -12,7 +12,7 @@ from traitlets.config import Config
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.engine.checker.cell_results import LONGEST_OUTPUTS
 from autograder.engine.checker.rpc_client import memory_text
-from autograder.engine.settings import _NOT_CONFIGURED, GradingSettings, limits_of
+from autograder.engine.settings import _NOT_CONFIGURED, GradingSettings, read_limits
 from autograder.intake.notebook.images import MAX_PIXELS
 from autograder.intake.notebook.notebook_reader import MAX_PICTURES
 
@@ -27,7 +27,7 @@ SETTING = re.compile(r"^(?:# )?c\.GradingLimits\.(\w+) = ([^#\n]+?)\s*(?:#.*)?$"
 def configurable() -> dict[str, Any]:
     """What ``c.GradingLimits`` has, with the defaults."""
     return {field.name: field.default for field in fields(GradingSettings) if field.name not in _NOT_CONFIGURED} | {
-        "seed": limits_of(Config()).seed
+        "seed": read_limits(Config()).seed
     }
 
 
@@ -40,7 +40,7 @@ def test_the_guides_examples_set_limits_that_exist_to_values_that_they_can_have(
     examples = SETTING.findall(GUIDE)
     assert examples
     for name, value in examples:
-        assert getattr(limits_of(Config({"GradingLimits": {name: ast.literal_eval(value)}})), name) is not None
+        assert getattr(read_limits(Config({"GradingLimits": {name: ast.literal_eval(value)}})), name) is not None
 
 
 def test_the_limits_that_a_new_courses_configuration_shows_are_the_defaults(tmp_path: Path) -> None:

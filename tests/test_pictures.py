@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from autograder.course.authoring.chapter import chapters
+from autograder.course.authoring.chapter import load_chapters
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -44,7 +44,7 @@ def test_every_picture_is_light_enough_for_a_page() -> None:
 
 
 def test_the_readme_counts_chapters_and_exercises_right() -> None:
-    course = chapters(ROOT)
+    course = load_chapters(ROOT)
     total = sum(len(chapter.exercises()) for chapter in course)
     assert f"{len(course)} chapters" in README
     assert f"{total} exercises" in " ".join(README.split())

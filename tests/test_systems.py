@@ -1,6 +1,6 @@
 """Every system of the lecture decks has its exercise and its oracle, or is shown in a lesson."""
 
-from autograder.course.authoring.chapter import chapters
+from autograder.course.authoring.chapter import load_chapters
 from tools.systems import PAGE, ROOT, faults, page, systems
 
 
@@ -10,7 +10,7 @@ def test_what_the_table_names_is_there() -> None:
 
 def test_every_chapter_has_its_systems_and_none_stands_twice() -> None:
     rows = systems()
-    assert {item.chapter for item in rows} == {chapter.name for chapter in chapters(ROOT)}
+    assert {item.chapter for item in rows} == {chapter.name for chapter in load_chapters(ROOT)}
     assert len({(item.chapter, item.name) for item in rows}) == len(rows)
 
 

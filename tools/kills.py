@@ -30,7 +30,7 @@ from typing import Any
 
 import pytest
 
-from autograder.quizzes.mutation.operators import mutations
+from autograder.quizzes.mutation.operators import list_mutations
 
 SECONDS = 120
 Place = tuple[str, int]
@@ -68,7 +68,7 @@ def changes_of(files: Sequence[Path]) -> Iterator[Change]:
             source = textwrap.dedent(ast.get_source_segment(text, function, padded=True) or "")
             first = min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
             for mutation in (
-                item for item in mutations(source) if not item.operator.endswith(" added")
+                item for item in list_mutations(source) if not item.operator.endswith(" added")
             ):  # those are for tensors
                 changed = ast.parse(mutation.code).body[0]
                 assert isinstance(changed, ast.FunctionDef)

@@ -18,7 +18,7 @@ from autograder.checking.request import Observation, map_value
 from autograder.checking.sheet import Answers, Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
-from autograder.engine.checker.behaviour import describe, questions_about
+from autograder.engine.checker.behaviour import collect_visible_cases, describe_answers
 from autograder.engine.checker.remote_subject import pack_request
 from autograder.grading.record.signatures import Signature
 from autograder.marking.behaviour_groups import CodeAnswer
@@ -135,8 +135,8 @@ class Grader:
             for probe, observations in zip(section.probes, answers, strict=True):
                 for request, observation in zip(probe.requests, observations, strict=True):
                     observed.setdefault(pack_request(request), observation)
-        questions = questions_about(self.exercise.name, "cpu")
-        return Signature.from_dict(describe(questions, [observed[packed] for packed in questions.packed]))
+        questions = collect_visible_cases(self.exercise.name, "cpu")
+        return Signature.from_dict(describe_answers(questions, [observed[packed] for packed in questions.packed]))
 
 
 def labelled_answers(name: str) -> Iterator[tuple[str, CodeAnswer]]:
@@ -150,7 +150,7 @@ def labelled_answers(name: str) -> Iterator[tuple[str, CodeAnswer]]:
 
 
 def _spellings(grader: Grader, mistake: Misconception) -> Iterator[tuple[str, CollectedAnswers]]:
-    plain = grader.ask(mistake.wrong)
+    plain = grader.ask(mistake.implementation)
     yield mistake.name, plain
     for seed in (1, 2):
         yield f"{mistake.name} noise {seed}", replace(plain, answers=noisy(plain.answers, seed))
@@ -161,4 +161,4 @@ def _spellings(grader: Grader, mistake: Misconception) -> Iterator[tuple[str, Co
 
 
 def _source_of(mistake: Misconception) -> str:
-    return "".join(linecache.getlines(str(sys.modules[mistake.wrong.__module__].__file__)))
+    return "".join(linecache.getlines(str(sys.modules[mistake.implementation.__module__].__file__)))

@@ -53,7 +53,7 @@ _FACTORIES = frozenset({"arange", "eye", "full", "ones", "zeros"})
 _LARGEST = 100_000
 
 
-def result_by_shape(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def compute_on_meta_device(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """Return the result of an operation on the meta device, or NotImplemented if PyTorch must compute it.
 
     Args:
@@ -82,10 +82,10 @@ def result_by_shape(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
     if not fits:
         return NotImplemented
     named = {
-        key: torch.device("cpu") if key == "device" else map_value(value, _as_ones) for key, value in kwargs.items()
+        key: torch.device("cpu") if key == "device" else map_value(value, _make_ones) for key, value in kwargs.items()
     }
     try:
-        result = func(*map_value(args, _as_ones), **named)
+        result = func(*map_value(args, _make_ones), **named)
     except Exception:
         return NotImplemented  # PyTorch raises its own error on the meta device
     return args[0] if name in _IN_PLACE else map_value(result, _to_meta)
@@ -112,7 +112,7 @@ def _is_small_factory(args: tuple[Any, ...]) -> bool:
     )
 
 
-def _as_ones(value: Tensor) -> Tensor:
+def _make_ones(value: Tensor) -> Tensor:
     if value.device.type != "meta":
         return value
     return torch.empty_strided(value.size(), value.stride(), dtype=value.dtype).fill_(1)

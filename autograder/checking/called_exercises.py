@@ -10,7 +10,7 @@ from typing import Any
 _COURSE = "tfcourse"
 
 
-def failing_dependency(candidate: Any, is_right: Callable[[Any], bool | None]) -> str:
+def explain_failing_dependency(candidate: Any, is_right: Callable[[Any], bool | None]) -> str:
     """Return a note on the exercise that a failing candidate calls and that fails itself, or an empty string.
 
     If that exercise fails because of a third one, the note names the third.
@@ -19,16 +19,16 @@ def failing_dependency(candidate: Any, is_right: Callable[[Any], bool | None]) -
         candidate: the student's function or class.
         is_right: returns whether a function or class has the right numbers; None if no exercise has its name.
     """
-    name = _first_failing(candidate, is_right, {id(candidate)})
+    name = _find_first_failing(candidate, is_right, {id(candidate)})
     return f"It calls your {name}, whose own check finds wrong numbers: correct that first." if name else ""
 
 
-def _first_failing(candidate: Any, is_right: Callable[[Any], bool | None], visited: set[int]) -> str:
+def _find_first_failing(candidate: Any, is_right: Callable[[Any], bool | None], visited: set[int]) -> str:
     for called in _called_definitions(candidate):
         if id(called) not in visited:
             visited.add(id(called))
             if is_right(called) is False:
-                return _first_failing(called, is_right, visited) or str(called.__name__)
+                return _find_first_failing(called, is_right, visited) or str(called.__name__)
     return ""
 
 

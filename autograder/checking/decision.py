@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from autograder.checking.diagnosis import Problem, diagnose
-from autograder.checking.example import example, which_case
+from autograder.checking.example import describe_wrong_answer, format_case_prefix
 from autograder.checking.hidden_messages import FORBIDDEN, WRONG
-from autograder.checking.judges import JUDGES, concerns_numbers, judge
+from autograder.checking.judges import JUDGES, is_wrong_result, judge
 from autograder.checking.request import Observation
 from autograder.checking.rows import Probe
-from autograder.checking.sheet import Answers, Section, Sheet, ask, first_wrong
+from autograder.checking.sheet import Answers, Section, Sheet, find_first_wrong, run_probes
 from autograder.checking.subject import Subject, UsesReferenceError
 from autograder.checking.verdict import FOLD, NOT_JUDGED, NOT_WRITTEN, Diagnosis, Finding, Verdict
 
@@ -42,7 +42,7 @@ def has_right_numbers(sheet: Sheet, subject: Subject) -> bool:
     return all(finding.passed or section.side for section, finding in zip(sheet.sections, findings, strict=True))
 
 
-def first_failure(sheet: Sheet, subject: Subject) -> str | None:
+def find_first_failure(sheet: Sheet, subject: Subject) -> str | None:
     """Return the name of the first row that a subject fails, or ``"rules"``; None if it gets all the points.
 
     It stops at the first wrong answer, so it is much faster than a verdict.
@@ -51,18 +51,18 @@ def first_failure(sheet: Sheet, subject: Subject) -> str | None:
         return "rules"
     for section in sheet.sections:
         observations: list[Sequence[Observation]] = []
-        if _find_problem(section, _answers_one_by_one(subject, section, observations)) is not None:
+        if _find_problem(section, _answer_one_by_one(subject, section, observations)) is not None:
             return section.aspect
         if _find_refusal(observations, _forbidding_rules(sheet)):
             return "rules"
     return None
 
 
-def _answers_one_by_one(
+def _answer_one_by_one(
     subject: Subject, section: Section, observations: list[Sequence[Observation]]
 ) -> Iterator[Sequence[Observation]]:
     for probe in section.probes:
-        observations.append(ask(subject, [[probe]])[0][0])
+        observations.append(run_probes(subject, [[probe]])[0][0])
         yield observations[-1]
 
 
@@ -71,7 +71,7 @@ def collect_answers(sheet: Sheet, subject: Subject) -> CollectedAnswers:
     if refusal := _find_broken_rule(sheet, subject):
         return CollectedAnswers(refusal)
     return CollectedAnswers(
-        answers=ask(subject, [section.probes for section in sheet.sections], forbidden=sheet.forbidden)
+        answers=run_probes(subject, [section.probes for section in sheet.sections], forbidden=sheet.forbidden)
     )
 
 
@@ -92,7 +92,7 @@ def _forbidding_rules(sheet: Sheet) -> list[Probe]:
 
 
 def _find_broken_rule(sheet: Sheet, subject: Subject) -> str | None:
-    (answers,) = ask(subject, [sheet.rules], forbidden=sheet.forbidden)
+    (answers,) = run_probes(subject, [sheet.rules], forbidden=sheet.forbidden)
     for probe, observations in zip(sheet.rules, answers, strict=True):
         if any(observation.unfinished for observation in observations):
             return NOT_WRITTEN
@@ -126,15 +126,15 @@ def _find_borrowed_solution(answers: Answers) -> str | None:
 
 
 def _find_problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Problem | None:
-    failure = first_wrong(section, answers)
+    failure = find_first_wrong(section, answers)
     if failure is None:
         return None
     number, observations, message = failure
     if section.visible is not None and number >= section.visible:
         return Problem(WRONG)
     probe, expected = section.probes[number], section.expected[number]
-    about_numbers = concerns_numbers(probe.judge, probe.requests, observations, expected)
-    case = which_case([one.requests[0] for one in section.probes[: section.visible]], probe.requests[0])
+    about_numbers = is_wrong_result(probe.judge, probe.requests, observations, expected)
+    case = format_case_prefix([one.requests[0] for one in section.probes[: section.visible]], probe.requests[0])
     shown = _build_example(probe, observations, expected)
     if probe.judge == "answers" and isinstance(answers, Sequence):
         valid = not any(one.error for one in expected)
@@ -160,7 +160,7 @@ def _build_example(probe: Probe, observations: Sequence[Observation], expected: 
     if probe.judge not in ("matches", "matches_part", "shapes", "answers"):
         return ""
     try:
-        return example(probe.judge, probe.requests, observations, expected, probe.options)
+        return describe_wrong_answer(probe.judge, probe.requests, observations, expected, probe.options)
     except Exception:  # what a student returns may be made to break a comparison
         return ""
 

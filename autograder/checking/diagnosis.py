@@ -21,12 +21,12 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from autograder.checking.difference import LARGEST, agree, unreadable
+from autograder.checking.difference import LARGEST, explain_unreadable, tensors_agree
 from autograder.checking.hidden_messages import WRONG
 from autograder.checking.judges import has_other_weights
 from autograder.checking.request import Observation, Value
 from autograder.checking.sheet import Answers, Sheet
-from autograder.checking.tolerance import tolerance_for
+from autograder.checking.tolerance import choose_tolerance
 from autograder.checking.verdict import NOT_WRITTEN, Diagnosis
 
 
@@ -56,7 +56,7 @@ def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Proble
     mistakes = [number for number, mistake in enumerate(sheet.misconceptions) if mistake in diagnoses]
     for j in hidden:
         diagnoses[j] = next(
-            (sheet.misconceptions[number] for number in mistakes if sheet.is_failed_by(number, j)), None
+            (sheet.misconceptions[number] for number in mistakes if sheet.mistake_fails(number, j)), None
         )
     return diagnoses
 
@@ -74,14 +74,14 @@ def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Probl
     if not failed or all(problem is not None and problem.message == NOT_WRITTEN for problem in problems):
         return nothing
     # Asking a mistake takes time, so stop at its first different answer.
-    answered_by = {j: sheet.answered_by(j, answers[j]) for j in failed}
+    answered_by = {j: sheet.find_mistakes_giving(j, answers[j]) for j in failed}
     candidates = []
     for i in sorted(set().union(*answered_by.values())):
-        if any(j not in answered_by and sheet.is_failed_by(i, j) for j in range(len(problems))):
+        if any(j not in answered_by and sheet.mistake_fails(i, j) for j in range(len(problems))):
             continue  # it fails what the subject passed
-        fails = {j for j in failed if sheet.is_failed_by(i, j)}
+        fails = {j for j in failed if sheet.mistake_fails(i, j)}
         same = all(
-            i in answered_by[j] if j in answered_by else sheet.is_answered_by(i, j, observations)
+            i in answered_by[j] if j in answered_by else sheet.mistake_explains(i, j, observations)
             for j, observations in enumerate(answers)
         )
         if same and fails == set(failed) and _has_content(sheet, answers):
@@ -93,10 +93,10 @@ def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Probl
         }
         if explained:
             candidates.append((i, fails, explained))
-    return _diagnoses_of_groups(sheet, failed, candidates) or _diagnose_by_case(sheet, answers, failed) or nothing
+    return _diagnose_groups(sheet, failed, candidates) or _diagnose_by_case(sheet, answers, failed) or nothing
 
 
-def _diagnoses_of_groups(
+def _diagnose_groups(
     sheet: Sheet, failed: Sequence[int], candidates: Sequence[tuple[int, set[int], set[int]]]
 ) -> list[Diagnosis | None]:
     """Return the diagnoses of one or two candidates that fail all failed rows, or all but side rows; else empty."""
@@ -166,7 +166,7 @@ def _diagnose_by_case(sheet: Sheet, answers: Sequence[Answers], failed: Sequence
     possible = [
         comparison
         for comparison in compared
-        if comparison.explained and not any(sheet.is_failed_by(comparison.mistake, j) for j in passed)
+        if comparison.explained and not any(sheet.mistake_fails(comparison.mistake, j) for j in passed)
     ]
     group: tuple[_Comparison, ...] = ()
     if singles := [comparison for comparison in possible if not comparison.against]:
@@ -205,12 +205,12 @@ def _compare(
         probe = sheet.sections[j].probes[number]
         names = probe.options.get("outputs") if probe.judge == "matches_part" else None
         of_mistake = sheet.answer(mistake, j, number)
-        same = all(_same_numbers(a, b, names) for a, b in zip(answers[j][number], of_mistake, strict=True))
+        same = all(_have_same_numbers(a, b, names) for a, b in zip(answers[j][number], of_mistake, strict=True))
         key = mistake, j, number
         if key not in sheet.wrong_numbers:
             expected = sheet.sections[j].expected[number]
             sheet.wrong_numbers[key] = not all(
-                _same_numbers(a, b, names) for a, b in zip(of_mistake, expected, strict=True)
+                _have_same_numbers(a, b, names) for a, b in zip(of_mistake, expected, strict=True)
             )
         wrong = sheet.wrong_numbers[key]
         if wrong:
@@ -235,7 +235,7 @@ def _explain_together(first: _Comparison, second: _Comparison) -> bool:
     return (first.against & second.against) <= (first.wrong & second.wrong)
 
 
-def _same_numbers(first: Observation, second: Observation, names: Sequence[str] | None) -> bool:
+def _have_same_numbers(first: Observation, second: Observation, names: Sequence[str] | None) -> bool:
     """Return whether two answers have the same numbers, ignoring dtypes and containers."""
     if first.error or second.error:
         return False
@@ -243,24 +243,24 @@ def _same_numbers(first: Observation, second: Observation, names: Sequence[str] 
         return True
     try:
         if set(first.outputs) == set(second.outputs):
-            return all(_same_value(first.outputs[name], second.outputs[name]) for name in names or first.outputs)
+            return all(_have_same_value(first.outputs[name], second.outputs[name]) for name in names or first.outputs)
         if names or _count_numbers(first) != _count_numbers(second):
             return False
-        flat = _as_one_tensor(first)
-        return flat is not None and _same_value(flat, _as_one_tensor(second))
+        flat = _flatten_numbers(first)
+        return flat is not None and _have_same_value(flat, _flatten_numbers(second))
     except Exception:  # what a student returns may be made to break a comparison
         return False
 
 
-def _same_value(first: Value, second: Value) -> bool:
+def _have_same_value(first: Value, second: Value) -> bool:
     if not isinstance(first, Tensor) or not isinstance(second, Tensor):
         if isinstance(first, float) and isinstance(second, int | float):
             return first == second or math.isclose(first, second, rel_tol=1e-4, abs_tol=1e-5)
         return type(first) is type(second) and bool(first == second)
-    if unreadable("", first) or unreadable("", second) or first.shape != second.shape:
+    if explain_unreadable("", first) or explain_unreadable("", second) or first.shape != second.shape:
         return False
     dtype = _common_dtype(first, second)
-    return agree(first.to(dtype), second.to(dtype), equal_nan=True)
+    return tensors_agree(first.to(dtype), second.to(dtype), equal_nan=True)
 
 
 def _common_dtype(first: Tensor, second: Tensor) -> torch.dtype:
@@ -268,21 +268,21 @@ def _common_dtype(first: Tensor, second: Tensor) -> torch.dtype:
     dtypes = [tensor.dtype for tensor in (first, second) if tensor.is_floating_point()]
     if not dtypes:
         return first.dtype if first.dtype == second.dtype else torch.int64
-    return max((torch.float32, *dtypes), key=lambda dtype: tolerance_for(dtype).absolute)
+    return max((torch.float32, *dtypes), key=lambda dtype: choose_tolerance(dtype).absolute)
 
 
 def _count_numbers(observation: Observation) -> int:
     return sum(value.numel() if isinstance(value, Tensor) else 1 for value in observation.outputs.values())
 
 
-def _as_one_tensor(observation: Observation) -> Tensor | None:
+def _flatten_numbers(observation: Observation) -> Tensor | None:
     """Return all numbers of an answer as one flat tensor; None if it contains anything else."""
     values = list(observation.outputs.values())
     if _count_numbers(observation) > LARGEST:
         return None
     if not values or not all(isinstance(value, Tensor | int | float) for value in values):
         return None
-    if any(unreadable("", value) for value in values):
+    if any(explain_unreadable("", value) for value in values):
         return None
     if not any(isinstance(value, Tensor) for value in values):
         return torch.tensor(values, dtype=torch.float64)

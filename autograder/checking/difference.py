@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from autograder.checking.request import Value
-from autograder.checking.tolerance import PYTHON_FLOAT, tolerance_for
-from autograder.checking.value_text import texts_apart, type_name
+from autograder.checking.tolerance import PYTHON_FLOAT, choose_tolerance
+from autograder.checking.value_text import format_distinctly, type_name
 
 # More numbers than any exercise returns: an expanded tensor takes no memory, whatever its size, until it is compared.
 LARGEST = 10_000_000
@@ -18,7 +18,7 @@ LARGEST = 10_000_000
 _NEARLY = 1e-5
 
 
-def difference(name: str, answer: Value, reference: Value, *, equal_nan: bool = False) -> str | None:
+def describe_difference(name: str, answer: Value, reference: Value, *, equal_nan: bool = False) -> str | None:
     """Describe how a value differs from the expected one by more than rounding; None if it does not.
 
     Args:
@@ -34,9 +34,9 @@ def difference(name: str, answer: Value, reference: Value, *, equal_nan: bool = 
             answer == reference or _are_close(answer, reference, equal_nan=equal_nan)
         ):
             return None
-        actual, expected = texts_apart(answer, reference)
+        actual, expected = format_distinctly(answer, reference)
         return f"{name} is {actual}, expected {expected}"
-    if problem := unreadable(name, answer):
+    if problem := explain_unreadable(name, answer):
         return problem
     if answer.shape != reference.shape:
         return f"{name} has shape {shape_text(answer)}, expected {shape_text(reference)}"
@@ -44,14 +44,14 @@ def difference(name: str, answer: Value, reference: Value, *, equal_nan: bool = 
         return f"{name} has dtype {dtype_text(answer)}, expected {dtype_text(reference)}"
     if answer.is_complex():
         return f"{name} has complex numbers"
-    if agree(answer, reference, equal_nan=equal_nan):
+    if tensors_agree(answer, reference, equal_nan=equal_nan):
         return None
-    return _describe_wrong_numbers(name, answer, reference, wrong_places(answer, reference, equal_nan=equal_nan))
+    return _describe_wrong_numbers(name, answer, reference, find_wrong_entries(answer, reference, equal_nan=equal_nan))
 
 
-def wrong_places(answer: Tensor, reference: Tensor, *, equal_nan: bool = False) -> Tensor:
+def find_wrong_entries(answer: Tensor, reference: Tensor, *, equal_nan: bool = False) -> Tensor:
     """Return a CPU mask of the entries in which two tensors of the same shape differ by more than rounding."""
-    allowed = tolerance_for(reference.dtype, reference.device.type)
+    allowed = choose_tolerance(reference.dtype, reference.device.type)
     a, b = answer.detach().cpu().double(), reference.detach().cpu().double()
     return ~torch.isclose(a, b, rtol=allowed.relative, atol=allowed.absolute, equal_nan=equal_nan)
 
@@ -60,7 +60,7 @@ def _describe_wrong_numbers(name: str, answer: Tensor, reference: Tensor, wrong:
     """Describe how many numbers are wrong, with the worst of them."""
     a, b = answer.detach().cpu(), reference.detach().cpu()
     index, ordinary = _find_worst(a, b, wrong)
-    actual, expected = texts_apart(a[tuple(index)].item(), b[tuple(index)].item())
+    actual, expected = format_distinctly(a[tuple(index)].item(), b[tuple(index)].item())
     total, count = wrong.numel(), int(wrong.sum())
     if total == 1:
         return f"{name} is {actual}, expected {expected}"
@@ -72,7 +72,7 @@ def _describe_wrong_numbers(name: str, answer: Tensor, reference: Tensor, wrong:
     verb = "is" if count == 1 else "are"
     many = f"all {total}" if count == total else f"{count} of {total}"
     if ordinary and b.is_floating_point() and (largest := _largest_error(a, b)) <= _NEARLY:
-        allowed = tolerance_for(reference.dtype, reference.device.type).relative
+        allowed = choose_tolerance(reference.dtype, reference.device.type).relative
         return (
             f"{many} {numbers} in {name} {verb} nearly right, off by up to {largest:.0e} of the largest ({dtype_text(b)} allows "
             f"{allowed:.0e}), which suggests a step in lower precision or a small added constant; at {index}: {actual}, expected {expected}"
@@ -96,20 +96,20 @@ def _find_worst(a: Tensor, b: Tensor, wrong: Tensor) -> tuple[list[int], bool]:
     return [int(i) for i in np.unravel_index(int(gaps.argmax()), gaps.shape)], True
 
 
-def two_answers(first: Value, second: Value) -> str:
+def describe_disagreement(first: Value, second: Value) -> str:
     """Describe the largest difference of two answers that should agree; empty if they have no comparable numbers."""
     if not isinstance(first, Tensor) or not isinstance(second, Tensor) or first.shape != second.shape or not first.ndim:
         return ""
     a, b = first.detach().cpu(), second.detach().cpu()
-    index, _ = _find_worst(a, b, wrong_places(a, b))
-    return " (at {}: {} and {})".format(index, *texts_apart(a[tuple(index)].item(), b[tuple(index)].item()))
+    index, _ = _find_worst(a, b, find_wrong_entries(a, b))
+    return " (at {}: {} and {})".format(index, *format_distinctly(a[tuple(index)].item(), b[tuple(index)].item()))
 
 
-def agree(answer: Tensor, reference: Tensor, *, equal_nan: bool) -> bool:
+def tensors_agree(answer: Tensor, reference: Tensor, *, equal_nan: bool) -> bool:
     """Return whether two tensors of the same shape agree up to rounding."""
     if (answer.dtype, answer.device) == (reference.dtype, reference.device) and torch.equal(answer, reference):
         return True
-    allowed = tolerance_for(reference.dtype, reference.device.type)
+    allowed = choose_tolerance(reference.dtype, reference.device.type)
     a, b = answer.detach().cpu().double(), reference.detach().cpu().double()
     over = (a - b).abs_().sub_(b.abs().mul_(allowed.relative).add_(allowed.absolute))
     if bool((over <= 0).all()):
@@ -128,7 +128,7 @@ def _are_close(answer: Value, reference: Value, *, equal_nan: bool) -> bool:
     return both_nan or math.isclose(answer, reference, rel_tol=PYTHON_FLOAT.relative, abs_tol=PYTHON_FLOAT.absolute)
 
 
-def unreadable(name: str, value: Value) -> str | None:
+def explain_unreadable(name: str, value: Value) -> str | None:
     """Describe why a tensor has no ordinary numbers to compare; None if it has."""
     if not isinstance(value, Tensor):
         return None

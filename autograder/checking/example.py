@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from autograder.checking.difference import difference, dtype_text, unreadable, wrong_places
+from autograder.checking.difference import describe_difference, dtype_text, explain_unreadable, find_wrong_entries
 from autograder.checking.request import Observation, Request, Value
 from autograder.checking.value_text import (
     MOST_NUMBERS,
+    describe_other_items,
+    format_distinctly,
     format_value,
     number_text,
-    other_items,
     result_name,
-    steps,
-    texts_apart,
+    split_indices,
 )
 
 # The most columns of a row in an example.
@@ -36,7 +36,7 @@ _ABSENT = object()
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
-def example(
+def describe_wrong_answer(
     judge: str,
     requests: Sequence[Request],
     answers: Sequence[Observation],
@@ -66,7 +66,7 @@ def example(
     return ""
 
 
-def which_case(requests: Sequence[Request], request: Request) -> str:
+def format_case_prefix(requests: Sequence[Request], request: Request) -> str:
     """Return a prefix for messages that identifies one of a row's cases; empty if the row has one case.
 
     Args:
@@ -121,7 +121,7 @@ def _result_lines(
         return []
     fields = options.get("fields", {})
     if set(answer.outputs) != set(reference.outputs):
-        return _find_differing_list(answer, reference, fields) or [other_items(answer, reference, fields)]
+        return _find_differing_list(answer, reference, fields) or [describe_other_items(answer, reference, fields)]
     names = options["outputs"] if judge == "matches_part" else list(reference.outputs)
     for name in names:
         actual, expected, label = answer.outputs[name], reference.outputs[name], result_name(name, fields)
@@ -130,14 +130,14 @@ def _result_lines(
                 return [f"{label} has dtype {dtype_text(actual)}, expected {dtype_text(expected)}"]
             if not isinstance(expected, Tensor) or actual.shape == expected.shape:
                 continue
-        message = difference(label, actual, expected)
+        message = describe_difference(label, actual, expected)
         if message is None:
             continue
         if _are_comparable_tensors(actual, expected):
             return _tensor_rows(label, request, actual, expected)
         if _are_integer_vectors(actual, expected):
             return _side_by_side(label, actual.tolist(), expected.tolist())
-        parent = name[: len(name) - len(steps(name)[-1])] if steps(name) else ""
+        parent = name[: len(name) - len(split_indices(name)[-1])] if split_indices(name) else ""
         return (_list_rows(parent, answer, reference) if parent and not fields else []) or [message]
     return []
 
@@ -149,7 +149,7 @@ def _are_comparable_tensors(actual: Value, expected: Value) -> bool:
         and isinstance(expected, Tensor)
         and actual.shape == expected.shape
         and expected.numel() > 1
-        and not unreadable("", actual)
+        and not explain_unreadable("", actual)
         and not actual.is_complex()
         and (actual.dtype == torch.bool) == (expected.dtype == torch.bool)
     )
@@ -165,7 +165,7 @@ class _Line:
     after: bool = False  # whether others come after them
 
 
-def _window(first: int, length: int) -> slice:
+def _select_columns(first: int, length: int) -> slice:
     """Return the columns of a row to show: all, or some around the first difference."""
     start = max(0, min(first - WINDOW // 2, length - WINDOW))
     return slice(start, min(length, start + WINDOW))
@@ -174,13 +174,13 @@ def _window(first: int, length: int) -> slice:
 def _tensor_rows(label: str, request: Request, actual: Tensor, expected: Tensor) -> list[str]:
     """Return lines with the first wrong row of a tensor, and the input rows of the same index."""
     a, b = actual.detach().cpu(), expected.detach().cpu()
-    wrong = wrong_places(a, b)
+    wrong = find_wrong_entries(a, b)
     *row, column = wrong.nonzero()[0].tolist()
     index, length = tuple(row), b.shape[-1]
-    shown = _window(column, length)
+    shown = _select_columns(column, length)
     actual_row, expected_row, differs = a[index][shown].tolist(), b[index][shown].tolist(), wrong[index][shown].tolist()
     texts = [
-        texts_apart(x, y) if bad else (number_text(x), number_text(y))
+        format_distinctly(x, y) if bad else (number_text(x), number_text(y))
         for x, y, bad in zip(actual_row, expected_row, differs, strict=True)
     ]
     cut = shown.start > 0, shown.stop < length
@@ -201,7 +201,7 @@ def _input_rows(request: Request, index: tuple[int, ...], shape: Sequence[int], 
             lines.append(_Line(head, [number_text(value[index].item())]))
         elif value.ndim == len(shape) and value.shape[:-1] == tuple(shape[:-1]):
             length = value.shape[-1]
-            part = shown if length == shape[-1] else _window(0, length)
+            part = shown if length == shape[-1] else _select_columns(0, length)
             entries = [number_text(number) for number in value[index][part].tolist()]
             lines.append(_Line(head, entries, part.start > 0, part.stop < length))
     return lines[:_MOST_INPUTS]
@@ -210,7 +210,7 @@ def _input_rows(request: Request, index: tuple[int, ...], shape: Sequence[int], 
 def _are_integer_vectors(actual: Value, expected: Value) -> bool:
     """Return whether two values are one-dimensional integer tensors."""
     return all(
-        isinstance(value, Tensor) and value.ndim == 1 and not unreadable("", value) and value.dtype in _WHOLE
+        isinstance(value, Tensor) and value.ndim == 1 and not explain_unreadable("", value) and value.dtype in _WHOLE
         for value in (actual, expected)
     )
 
@@ -219,7 +219,7 @@ def _find_differing_list(answer: Observation, reference: Observation, fields: Ma
     """Return lines with the first differing list within a result, around its first difference; else empty."""
     parents: dict[str, None] = {"output": None} if not fields else {}
     for name in (*reference.outputs, *answer.outputs):
-        indices = steps(name)
+        indices = split_indices(name)
         parents.update((f"output{''.join(indices[:depth])}", None) for depth in range(1, len(indices)))
     for parent in parents:
         if rows := _list_rows(parent, answer, reference, fewest=_FEW if parent == "output" else 0):
@@ -239,10 +239,10 @@ def _side_by_side(label: str, actual: Sequence[Value], expected: Sequence[Value]
     """Return lines with two lists around their first difference; empty if they are equal."""
     length = max(len(actual), len(expected))
     pairs = [[items[i] if i < len(items) else _ABSENT for items in (actual, expected)] for i in range(length)]
-    differs = [difference("", a, b) is not None for a, b in pairs]
+    differs = [describe_difference("", a, b) is not None for a, b in pairs]
     if True not in differs:
         return []
-    shown = _window(differs.index(True), length)
+    shown = _select_columns(differs.index(True), length)
     cut = shown.start > 0, shown.stop < length
     texts = [_entry_texts(a, b, differ=differ) for (a, b), differ in zip(pairs[shown], differs[shown], strict=True)]
     lines = [_Line("yours", [text[0] for text in texts], *cut), _Line("expected", [text[1] for text in texts], *cut)]
@@ -253,14 +253,14 @@ def _side_by_side(label: str, actual: Sequence[Value], expected: Sequence[Value]
 def _entry_texts(actual: Value, expected: Value, *, differ: bool) -> tuple[str, str]:
     if actual is _ABSENT or expected is _ABSENT or not differ:
         return tuple("(end)" if item is _ABSENT else format_value(item) for item in (actual, expected))  # type: ignore[return-value]
-    return texts_apart(actual, expected)
+    return format_distinctly(actual, expected)
 
 
 def _list_items(parent: str, observation: Observation) -> list[Value] | None:
     """Return the items of a list under a name; None if an item is a tensor or a list."""
-    depth = len(steps(parent))
+    depth = len(split_indices(parent))
     under = {name: value for name, value in observation.outputs.items() if name.startswith(f"{parent}[")}
-    flat = all(len(steps(name)) == depth + 1 and not isinstance(value, Tensor) for name, value in under.items())
+    flat = all(len(split_indices(name)) == depth + 1 and not isinstance(value, Tensor) for name, value in under.items())
     return list(under.values()) if flat else None
 
 
@@ -270,14 +270,14 @@ def _align(lines: Sequence[_Line], differs: Sequence[bool]) -> list[str]:
     columns = max(len(line.entries) for line in lines)
     widths = [max((len(line.entries[i]) for line in lines if i < len(line.entries)), default=0) for i in range(columns)]
 
-    def joined(head_text: str, entries: Sequence[str], before: str, after: str) -> str:
+    def format_line(head_text: str, entries: Sequence[str], before: str, after: str) -> str:
         cells = [entry.rjust(width) for entry, width in zip(entries, widths, strict=False)]
         return f"  {head_text.ljust(head)}  {before}{'  '.join(cells)}{after}".rstrip()
 
     margin = "… " if any(line.before for line in lines) else ""
     shown = [
-        joined(line.head, line.entries, "… " if line.before else " " * len(margin), " …" if line.after else "")
+        format_line(line.head, line.entries, "… " if line.before else " " * len(margin), " …" if line.after else "")
         for line in lines
     ]
     marks = ["^" * width if differ else "" for width, differ in zip(widths, differs, strict=False)]
-    return [*shown, joined("", marks, " " * len(margin), "")]
+    return [*shown, format_line("", marks, " " * len(margin), "")]

@@ -12,8 +12,8 @@ from autograder.checking.draw import Draw
 from autograder.checking.judges import has_other_weights
 from autograder.checking.request import Observation, Request
 from autograder.checking.rows import Maker, Probe, Row
-from autograder.checking.sheet import Answers, Section, Sheet, ask
-from autograder.checking.subject import LocalSubject, Subject, neutral
+from autograder.checking.sheet import Answers, Section, Sheet, run_probes
+from autograder.checking.subject import LocalSubject, Subject, pytorch_defaults
 from autograder.checking.verdict import Diagnosis
 
 # Rounds of hidden questions besides the visible round; every round draws new sizes and numbers.
@@ -44,7 +44,7 @@ class Misconception:
     code: tuple[str, ...] = ()  # the pieces of wrong code, which are as secret as the solution
 
     @cached_property
-    def wrong(self) -> Callable[..., Any]:
+    def implementation(self) -> Callable[..., Any]:
         """The mistaken implementation."""
         return self.make()
 
@@ -92,24 +92,24 @@ class Exercise:
 
         On the sheet of visible questions the seed affects the rules only.
         """
-        return _sheet(self, hidden, seed, device)
+        return _build_sheet(self, hidden, seed, device)
 
 
 @lru_cache(maxsize=1024)
-def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
+def _build_sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
     if seed and not hidden:
         # The visible questions are the same with every seed, and so are all answers to them.
-        with neutral():
+        with pytorch_defaults():
             changed = [_move_to_device(rule, device) for rule in _rule_probes(exercise, seed)]
-        return _sheet(exercise, False, 0, device).with_rules(changed)
-    plain = _sheet(exercise, False, seed, device) if hidden else None
-    with neutral():
+        return _build_sheet(exercise, False, 0, device).with_rules(changed)
+    plain = _build_sheet(exercise, False, seed, device) if hidden else None
+    with pytorch_defaults():
         questions = [_row_probes(exercise.name, aspect, hidden, seed) for aspect in exercise.rows]
-        fields = _fields(exercise.reference)
+        fields = _output_field_names(exercise.reference)
         probes = [
             [_add_fields(_move_to_device(probe, device), fields) for probe in requested] for requested in questions
         ]
-        answers = ask(LocalSubject(exercise.reference), probes)
+        answers = run_probes(LocalSubject(exercise.reference), probes)
         rules = plain.rules if plain else [_move_to_device(rule, device) for rule in _rule_probes(exercise, seed)]
     remaining = iter(
         _reduce_to_compared_fields([observations for of_aspect in answers for observations in of_aspect], counts=False)
@@ -130,13 +130,13 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
     def subject(mistake: int) -> Subject:
         remaining = exercise.misconceptions[mistake]
         try:
-            return LocalSubject(remaining.wrong)
+            return LocalSubject(remaining.implementation)
         except Exception as error:
             warnings.warn(f"the known mistake {remaining.name!r} of {exercise.name} is left out: {error}", stacklevel=2)
             return _UnusableSubject()
 
     def ask_mistake(mistake: int, section: int, probe: int) -> Sequence[Observation]:
-        observations = ask(subject(mistake), [[sections[section].probes[probe]]])[0]
+        observations = run_probes(subject(mistake), [[sections[section].probes[probe]]])[0]
         return _reduce_to_compared_fields(observations, counts=True)[0]
 
     return Sheet(
@@ -196,7 +196,7 @@ def _row_probes(exercise: str, aspect: Row, hidden: bool, seed: int) -> list[Pro
     return [probe for draw in draws for probe in aspect.probes(draw)]
 
 
-def _fields(reference: Callable[..., Any]) -> dict[str, str]:
+def _output_field_names(reference: Callable[..., Any]) -> dict[str, str]:
     """Return the field names of a named-tuple result, by the names of its items in an observation."""
     try:
         result = get_type_hints(reference).get("return")

@@ -31,7 +31,7 @@ WRONG = "a hidden question is answered wrongly"
 FORBIDDEN = "at a hidden question it calls a function that this exercise asks you to do yourself"
 
 
-def told_kind(name: str) -> str:
+def public_error_name(name: str) -> str:
     """Return the public name of an exception in a cell below a test: a limit's name, or "an exception".
 
     Python alone has a hundred types of exceptions. A solution could encode the questions that it sees in the types that it raises.

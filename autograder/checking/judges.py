@@ -13,29 +13,36 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
-from autograder.checking.difference import agree, difference, dtype_text, shape_text, two_answers, unreadable
+from autograder.checking.difference import (
+    describe_difference,
+    describe_disagreement,
+    dtype_text,
+    explain_unreadable,
+    shape_text,
+    tensors_agree,
+)
 from autograder.checking.executed_lines import HIDDEN
-from autograder.checking.props import build
+from autograder.checking.props import build_fixtures
 from autograder.checking.request import Observation, Request, Value, WeightsError, WrongResultError
-from autograder.checking.tolerance import tolerance_for
-from autograder.checking.value_text import other_items, result_name, type_name
+from autograder.checking.tolerance import choose_tolerance
+from autograder.checking.value_text import describe_other_items, result_name, type_name
 from autograder.checking.verdict import NOT_WRITTEN
 
 Observations: TypeAlias = Sequence[Observation]
 Judge: TypeAlias = Callable[[Observations, Observations, Mapping[str, Value]], str | None]
 
 
-def matches(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_mismatch(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return what is wrong with the outputs' names, shapes or values, or None; in single precision with ``single``."""
     if options.get("single"):
         observed, expected = ([_to_single_precision(each) for each in side] for side in (observed, expected))
     for answer, reference in zip(observed, expected, strict=True):
-        fields = _fields(options)
+        fields = _output_field_names(options)
         problem = _find_structural_difference(answer, reference, fields) or next(
             (
                 p
                 for name, value in reference.outputs.items()
-                if (p := difference(result_name(name, fields), answer.outputs[name], value))
+                if (p := describe_difference(result_name(name, fields), answer.outputs[name], value))
             ),
             None,
         )
@@ -44,7 +51,7 @@ def matches(observed: Observations, expected: Observations, options: Mapping[str
     return None
 
 
-def finite(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_non_finite(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return which output has NaN or infinite numbers, or None; other numbers are ignored."""
     for answer, reference in zip(observed, expected, strict=True):
         if problem := _find_structural_difference(answer, reference):
@@ -57,37 +64,37 @@ def finite(observed: Observations, expected: Observations, options: Mapping[str,
     return None
 
 
-def matches_part(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_part_mismatch(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return what is wrong with the outputs in the option ``outputs``, or None; others need only exist."""
     for answer, reference in zip(observed, expected, strict=True):
-        if problem := _find_other_container(answer, reference, _fields(options)):
+        if problem := _find_other_container(answer, reference, _output_field_names(options)):
             return problem
         for name in options["outputs"]:
-            label = result_name(name, _fields(options))
-            if problem := difference(label, answer.outputs[name], reference.outputs[name]):
+            label = result_name(name, _output_field_names(options))
+            if problem := describe_difference(label, answer.outputs[name], reference.outputs[name]):
                 return problem
     return None
 
 
-def answers(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def accept_any_answer(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Accept any answer: :func:`judge` has checked that an error is raised exactly where it should be."""
     return None
 
 
-def shapes(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_shape_mismatch(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return what is wrong with the outputs' names, shapes or dtypes, or None; values are ignored."""
     for answer, reference in zip(observed, expected, strict=True):
-        if problem := _find_structural_difference(answer, reference, _fields(options)):
+        if problem := _find_structural_difference(answer, reference, _output_field_names(options)):
             return problem
         for name, value in reference.outputs.items():
             other = answer.outputs[name]
             if isinstance(value, Tensor) and other.dtype != value.dtype:
-                label = result_name(name, _fields(options))
+                label = result_name(name, _output_field_names(options))
                 return f"{label} has dtype {dtype_text(other)}, expected {dtype_text(value)}"
     return None
 
 
-def unmutated(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_mutation(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return which arguments were changed in place by a call that returned the right kinds of outputs, or None."""
     if problem := _find_missing_tensor(observed, expected):
         return problem
@@ -96,7 +103,7 @@ def unmutated(observed: Observations, expected: Observations, options: Mapping[s
     return f"it changes its argument{'s' * (len(names) > 1)} {', '.join(names)} in place" if names else None
 
 
-def spread(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_wrong_spread(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return what is wrong with the spread of randomly drawn weights along ``dim``, up to a factor, or None."""
     within = options.get("within", 1.25)
     for answer, reference in zip(observed, expected, strict=True):
@@ -112,7 +119,7 @@ def spread(observed: Observations, expected: Observations, options: Mapping[str,
     return None
 
 
-def detached(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_attached(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return which results are attached to the autograd graph, which keeps earlier steps in memory, or None."""
     if problem := _find_missing_tensor(observed, expected):
         return problem
@@ -122,7 +129,7 @@ def detached(observed: Observations, expected: Observations, options: Mapping[st
     return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} still attached to the graph, which keeps all earlier steps in memory"
 
 
-def reaches(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_missed_goal(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return a problem if a trained model has a loss above ``loss`` on ``inputs``, or classifies less than ``right`` right.
 
     The model is built here from the weights that were left, as ``kind`` and ``init`` say, so nothing is taken on trust.
@@ -133,7 +140,9 @@ def reaches(observed: Observations, expected: Observations, options: Mapping[str
         if problem := _find_structural_difference(held, Observation(outputs=weights)):
             return problem
         state = {name.removeprefix("model."): value.cpu() for name, value in held.outputs.items()}
-        model = build({"model": {"kind": options["kind"], "init": options["init"], "state": state}})["model"].eval()
+        model = build_fixtures({"model": {"kind": options["kind"], "init": options["init"], "state": state}})[
+            "model"
+        ].eval()
         with torch.no_grad():
             logits = model(*options["inputs"]).flatten(0, -2)
         targets = options["targets"].flatten()
@@ -147,7 +156,7 @@ def reaches(observed: Observations, expected: Observations, options: Mapping[str
     return None
 
 
-def related(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_broken_relation(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return where the outputs of two requests differ in the ``views``, a list of steps for each of them, or None."""
     if problem := _find_missing_tensor(observed, expected):
         return problem
@@ -155,16 +164,17 @@ def related(observed: Observations, expected: Observations, options: Mapping[str
     for name, value in first.outputs.items():
         try:
             a, b = (
-                look(item, view) for item, view in zip((value, second.outputs[name]), options["views"], strict=True)
+                select_view(item, view)
+                for item, view in zip((value, second.outputs[name]), options["views"], strict=True)
             )
         except (IndexError, RuntimeError):
             return f"{result_name(name)} has shape {shape_text(value)}, which lacks the axes that are compared"
-        if difference(name, b, a):
-            return f"{options['claim']}{two_answers(a, b)}"
+        if describe_difference(name, b, a):
+            return f"{options['claim']}{describe_disagreement(a, b)}"
     return None
 
 
-def same_operations(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_growing_cost(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return a problem if the numbers of dispatched operations or executed lines grow with the input's size, or None.
 
     Lines grow by the option ``lines`` or more where there is a loop.
@@ -184,7 +194,7 @@ def same_operations(observed: Observations, expected: Observations, options: Map
     return None
 
 
-def small_tensors(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_large_tensor(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return a problem if an operation makes a tensor of more than ``limit`` elements, or None."""
     if problem := _find_missing_tensor(observed, expected):
         return problem
@@ -194,7 +204,7 @@ def small_tensors(observed: Observations, expected: Observations, options: Mappi
     return None
 
 
-def free_of(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def find_forbidden_calls(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return which of the functions in the option ``names`` were called, or None."""
     used = sorted({name for observation in observed for name in observation.functions} & set(options["names"]))
     # The student did not write PyTorch's internal calls.
@@ -203,22 +213,19 @@ def free_of(observed: Observations, expected: Observations, options: Mapping[str
 
 
 JUDGES: dict[str, Judge] = {
-    judge.__name__: judge
-    for judge in (
-        matches,
-        matches_part,
-        answers,
-        finite,
-        shapes,
-        unmutated,
-        spread,
-        detached,
-        reaches,
-        related,
-        same_operations,
-        small_tensors,
-        free_of,
-    )
+    "matches": find_mismatch,
+    "matches_part": find_part_mismatch,
+    "answers": accept_any_answer,
+    "finite": find_non_finite,
+    "shapes": find_shape_mismatch,
+    "unmutated": find_mutation,
+    "spread": find_wrong_spread,
+    "detached": find_attached,
+    "reaches": find_missed_goal,
+    "related": find_broken_relation,
+    "same_operations": find_growing_cost,
+    "small_tensors": find_large_tensor,
+    "free_of": find_forbidden_calls,
 }
 
 
@@ -237,7 +244,7 @@ def judge(name: str, observed: Observations, expected: Observations, options: Ma
         return f"its result cannot be compared with the expected one ({type(error).__name__})"
 
 
-def concerns_numbers(name: str, requests: Sequence[Request], observed: Observations, expected: Observations) -> bool:
+def is_wrong_result(name: str, requests: Sequence[Request], observed: Observations, expected: Observations) -> bool:
     """Return whether a judge's finding is a wrong result: other numbers, another shape, or no result."""
     if any(observation.error for observation in (*observed, *expected)) or name == "answers":
         return False
@@ -251,7 +258,7 @@ def concerns_numbers(name: str, requests: Sequence[Request], observed: Observati
         return True
 
 
-def look(value: Value, steps: Sequence[Sequence[Value]]) -> Value:
+def select_view(value: Value, steps: Sequence[Sequence[Value]]) -> Value:
     """Return the part of a tensor that a view selects, a list of steps ``("narrow", dim, start, length)``."""
     if not isinstance(value, Tensor):
         return value
@@ -262,7 +269,7 @@ def look(value: Value, steps: Sequence[Sequence[Value]]) -> Value:
     return value
 
 
-def same_answer(
+def is_same_answer(
     a: Observation, b: Observation, *, damage: bool = False, hold: bool = False, refusal: bool = False
 ) -> bool:
     """Return whether two subjects gave the same answer to a request; NaN equals NaN.
@@ -295,16 +302,16 @@ def same_answer(
         return False
 
 
-def glance(
+def fingerprint_answer(
     observation: Observation, *, damage: bool = False, hold: bool = False, refusal: bool = False
 ) -> tuple[int, float]:
     """Return a fingerprint of an answer: a number for its structure, and its last number or NaN.
 
     Args:
         observation: the answer.
-        damage: as for :func:`same_answer`.
-        hold: as for :func:`same_answer`.
-        refusal: as for :func:`same_answer`.
+        damage: as for :func:`is_same_answer`.
+        hold: as for :func:`is_same_answer`.
+        refusal: as for :func:`is_same_answer`.
     """
     if observation.error is not None or refusal:
         return hash(("error", _error_kind(observation))), math.nan
@@ -322,7 +329,7 @@ def glance(
         return hash("broken"), math.nan
 
 
-def alike_at_a_glance(
+def match_fingerprints(
     answer: Observation,
     kinds: Tensor,
     lasts: Tensor,
@@ -335,29 +342,34 @@ def alike_at_a_glance(
 
     Args:
         answer: the given answer.
-        kinds: the others' first values of :func:`glance`, shape (answers,).
+        kinds: the others' first values of :func:`fingerprint_answer`, shape (answers,).
         lasts: the others' last numbers, shape (answers,).
-        damage: as for :func:`same_answer`.
-        hold: as for :func:`same_answer`.
-        refusal: as for :func:`same_answer`.
+        damage: as for :func:`is_same_answer`.
+        hold: as for :func:`is_same_answer`.
+        refusal: as for :func:`is_same_answer`.
 
     Returns:
-        Truth values, shape (answers,). False implies that :func:`same_answer` is False, too.
+        Truth values, shape (answers,). False implies that :func:`is_same_answer` is False, too.
     """
-    kind, last = glance(answer, damage=damage, hold=hold, refusal=refusal)
+    kind, last = fingerprint_answer(answer, damage=damage, hold=hold, refusal=refusal)
     alike = kinds == kind
     if math.isnan(last):
         return alike
     numbers = _first_numbers(answer)
     assert numbers is not None, "it has a last number"
-    allowed = tolerance_for(numbers.dtype, numbers.device.type)
+    allowed = choose_tolerance(numbers.dtype, numbers.device.type)
     return alike & ~((lasts - last).abs() > allowed.absolute + allowed.relative * lasts.abs())
 
 
 def _first_numbers(observation: Observation) -> Tensor | None:
     """Return the first readable floating-point result; None without one."""
     for _, value in sorted(observation.outputs.items()):
-        if isinstance(value, Tensor) and not unreadable("", value) and value.is_floating_point() and value.numel():
+        if (
+            isinstance(value, Tensor)
+            and not explain_unreadable("", value)
+            and value.is_floating_point()
+            and value.numel()
+        ):
             return value
     return None
 
@@ -382,7 +394,7 @@ def _find_missing_tensor(observed: Observations, expected: Observations) -> str 
     """Describe a missing tensor or shape: code without a result must not pass a row about its computation."""
     for answer, reference in zip(observed, expected, strict=True):
         if set(answer.outputs) != set(reference.outputs):
-            return other_items(answer, reference, {})
+            return describe_other_items(answer, reference, {})
         for name, value in reference.outputs.items():
             other = answer.outputs[name]
             if isinstance(value, (Tensor, tuple)) and not isinstance(other, (Tensor, tuple)):
@@ -399,7 +411,7 @@ def _find_structural_difference(
         other, label = answer.outputs[name], result_name(name, fields)
         if isinstance(value, Tensor) != isinstance(other, Tensor):
             return f"{label} is {type_name(other)}, expected {type_name(value)}"
-        if problem := unreadable(label, other):
+        if problem := explain_unreadable(label, other):
             return problem
         if isinstance(value, Tensor) and other.shape != value.shape:
             return f"{label} has shape {shape_text(other)}, expected {shape_text(value)}"
@@ -414,7 +426,7 @@ def _to_single_precision(observation: Observation) -> Observation:
     return replace(observation, outputs=outputs)
 
 
-def _fields(options: Mapping[str, Value]) -> Mapping[str, str]:
+def _output_field_names(options: Mapping[str, Value]) -> Mapping[str, str]:
     """Return the field names of a named-tuple result, by the names of its items in an observation."""
     fields: Mapping[str, str] = options.get("fields", {})
     return fields
@@ -426,17 +438,17 @@ def _is_same(answer: Value, reference: Value) -> bool:
     if (
         not isinstance(answer, Tensor)
         or not answer.is_floating_point()
-        or unreadable("", answer)
+        or explain_unreadable("", answer)
         or answer.shape != reference.shape
     ):
-        return difference("", answer, reference, equal_nan=True) is None
-    return agree(answer, reference, equal_nan=True)
+        return describe_difference("", answer, reference, equal_nan=True) is None
+    return tensors_agree(answer, reference, equal_nan=True)
 
 
 def _find_other_container(answer: Observation, reference: Observation, fields: Mapping[str, str]) -> str | None:
     """Describe how a result's structure or container differs from the expected one; None if it does not."""
     if set(answer.outputs) != set(reference.outputs):
-        return other_items(answer, reference, fields)
+        return describe_other_items(answer, reference, fields)
     if set(answer.containers) == set(reference.containers):
         return None
     returned, expected = (

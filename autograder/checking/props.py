@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from autograder.checking.request import Value, tensors_in
+from autograder.checking.request import Value, list_tensors
 
 
 class TokenTable(nn.Module):
@@ -176,10 +176,10 @@ class GradientDescent(torch.optim.Optimizer):
                 for parameter in group["params"]:
                     if parameter.grad is not None:
                         gradient = -parameter.grad if group["maximize"] else parameter.grad
-                        parameter.sub_(self._direction(parameter, gradient, group), alpha=group["lr"])
+                        parameter.sub_(self._compute_direction(parameter, gradient, group), alpha=group["lr"])
         return loss
 
-    def _direction(self, parameter: nn.Parameter, gradient: Tensor, group: Mapping[str, Any]) -> Tensor:
+    def _compute_direction(self, parameter: nn.Parameter, gradient: Tensor, group: Mapping[str, Any]) -> Tensor:
         return gradient
 
 
@@ -198,7 +198,7 @@ class AdaptiveMoments(GradientDescent):
     ) -> None:
         super().__init__(params, lr, betas=betas, eps=eps)
 
-    def _direction(self, parameter: nn.Parameter, gradient: Tensor, group: Mapping[str, Any]) -> Tensor:
+    def _compute_direction(self, parameter: nn.Parameter, gradient: Tensor, group: Mapping[str, Any]) -> Tensor:
         (first, second), state = group["betas"], self.state[parameter]
         if not state:
             zero = torch.zeros_like(gradient)
@@ -232,7 +232,9 @@ class Rates:
         return self._rates[min(step, len(self._rates)) - 1]
 
 
-def build(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Value] | None = None) -> dict[str, Any]:
+def build_fixtures(
+    props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Value] | None = None
+) -> dict[str, Any]:
     """Build the fixtures that a request names.
 
     Args:
@@ -254,7 +256,7 @@ def build(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Valu
             parameters = [parameter for model in models for parameter in built[model].parameters()]
             options["params"] = [{"params": [one]} for one in parameters] if prop.get("apart") else parameters
         if prop["kind"] == "Generator":
-            options["device"] = _device_of(props, arguments or {})
+            options["device"] = _find_device(props, arguments or {})
         built[name] = KINDS[prop["kind"]](**options)
         if "state" in prop:
             first = next(iter(prop["state"].values()))
@@ -267,7 +269,7 @@ def build(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Valu
     return built
 
 
-def states(models_by_name: Mapping[str, Any]) -> dict[str, Tensor]:
+def read_model_weights(models_by_name: Mapping[str, Any]) -> dict[str, Tensor]:
     """Return the weights of the built models, named ``model.first.weight`` and so on.
 
     If the request sets a model's mode, ``model.training`` is its mode afterwards.
@@ -282,14 +284,14 @@ def states(models_by_name: Mapping[str, Any]) -> dict[str, Tensor]:
     return weights | {f"{name}.training": torch.tensor(item.training) for name, item in with_mode.items()}
 
 
-def _device_of(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Value]) -> torch.device:
+def _find_device(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Value]) -> torch.device:
     devices = {weight.device for prop in props.values() for weight in prop.get("state", {}).values()}
-    devices = devices or {tensor.device for tensor in tensors_in(arguments)}
+    devices = devices or {tensor.device for tensor in list_tensors(arguments)}
     # The meta device draws no random numbers.
     return min(devices - {torch.device("meta")}, key=str, default=torch.device("cpu"))
 
 
-def _generator(seed: int, device: torch.device) -> torch.Generator:
+def _make_generator(seed: int, device: torch.device) -> torch.Generator:
     return torch.Generator(device).manual_seed(seed)
 
 
@@ -298,7 +300,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "Perceptron": Perceptron,
     "TextReader": TextReader,
     "RecallingModel": RecallingModel,
-    "Generator": _generator,
+    "Generator": _make_generator,
     "SGD": GradientDescent,
     "Adam": AdaptiveMoments,
     "Rates": Rates,

@@ -20,12 +20,12 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from autograder.checking.called_exercises import failing_dependency
+from autograder.checking.called_exercises import explain_failing_dependency
 from autograder.checking.decision import decide, has_right_numbers
 from autograder.checking.request import Observation, Request, Value
 from autograder.checking.rows import Probe
 from autograder.checking.sheet import Answers, Section, Sheet
-from autograder.checking.similar_names import no_exercise
+from autograder.checking.similar_names import explain_no_exercise
 from autograder.checking.stamp import SITE
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Diagnosis, Verdict
@@ -62,15 +62,15 @@ def check(
         chapters = {file.stem: _read_chapter(file) for file in sorted(FOLDER.glob("*.safetensors"))}
         latest = max(chapters.values(), default="")
         names = [stem for stem, chapter in chapters.items() if chapter == latest]
-        raise LookupError(no_exercise(candidate, names, list(chapters)))
-    verdict = decide(_load(path), LocalSubject(candidate))
-    note = "" if verdict.passed else failing_dependency(candidate, _has_right_numbers)
+        raise LookupError(explain_no_exercise(candidate, names, list(chapters)))
+    verdict = decide(_load_sheet(path), LocalSubject(candidate))
+    note = "" if verdict.passed else explain_failing_dependency(candidate, _has_right_numbers)
     return replace(verdict, site=SITE, note=note)
 
 
 def _has_right_numbers(candidate: Any) -> bool | None:
     path = FOLDER / f"{candidate.__name__}.safetensors"
-    return has_right_numbers(_load(path), LocalSubject(candidate)) if path.is_file() else None
+    return has_right_numbers(_load_sheet(path), LocalSubject(candidate)) if path.is_file() else None
 
 
 def _read_chapter(path: Path) -> str:
@@ -81,7 +81,7 @@ def _read_chapter(path: Path) -> str:
 
 
 @cache
-def _load(path: Path) -> Sheet:
+def _load_sheet(path: Path) -> Sheet:
     return read_sheet(path)
 
 
@@ -106,7 +106,7 @@ def write_sheet(sheet: Sheet, path: Path) -> None:
         "misconceptions": [
             {
                 "diagnosis": vars(diagnosis),
-                "answers": [_pack_answers(sheet.answers_of(i, j), store) for j in range(len(sheet.sections))],
+                "answers": [_pack_answers(sheet.list_mistake_answers(i, j), store) for j in range(len(sheet.sections))],
             }
             for i, diagnosis in enumerate(sheet.misconceptions)
         ],
@@ -153,7 +153,7 @@ class _Store:
     tensors: dict[str, Tensor] = field(default_factory=dict)
     shared: list[str] = field(default_factory=list)
 
-    def index_of(self, packed: Value) -> int:
+    def find_index(self, packed: Value) -> int:
         """Return the index of a packed request or observation, adding it if it is new."""
         text = json.dumps(packed)
         if text not in self._indices:
@@ -161,7 +161,7 @@ class _Store:
             self.shared.append(text)
         return self._indices[text]
 
-    def packed(self, index: int) -> Value:
+    def get_packed(self, index: int) -> Value:
         """Return the packed value at an index."""
         return json.loads(self.shared[index])
 
@@ -198,7 +198,7 @@ def _pack(value: Value, store: _Store) -> Value:
         return {"tensor": name}
     if isinstance(value, (Probe, Request, Observation)):
         packed = {"map": {name: _pack(item, store) for name, item in _changed_fields(value).items()}}
-        return packed if isinstance(value, Probe) else {"shared": store.index_of(packed)}
+        return packed if isinstance(value, Probe) else {"shared": store.find_index(packed)}
     if isinstance(value, Mapping):
         return {"map": {str(key): _pack(item, store) for key, item in value.items()}}
     if isinstance(value, tuple):
@@ -231,7 +231,7 @@ def _unpack(value: Value, store: _Store) -> Value:
         if kind == "tensor":
             return store.tensors[content]
         if kind == "shared":
-            return _unpack(store.packed(content), store)
+            return _unpack(store.get_packed(content), store)
         if kind == "tuple":
             return tuple(_unpack(item, store) for item in content)
         return {key: _unpack(item, store) for key, item in content.items()}

@@ -66,7 +66,7 @@ class Refusal:
 
 
 @contextmanager
-def refused(exercise: str, names: Sequence[str]) -> Iterator[set[str]]:
+def refusing_functions(exercise: str, names: Sequence[str]) -> Iterator[set[str]]:
     """Refuse functions within this context, and yield the set of names that are called nevertheless.
 
     Args:
@@ -84,7 +84,7 @@ def refuse(names: Sequence[str], when: str) -> Refusal:
     """Refuse functions from now on.
 
     Args:
-        names: as for :func:`refused`.
+        names: as for :func:`refusing_functions`.
         when: completes the message ``"gelu is refused …"``.
     """
     refusal = Refusal()
@@ -93,11 +93,11 @@ def refuse(names: Sequence[str], when: str) -> Refusal:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch warns when a kernel is overridden
         for name in names:
-            for namespace, operator, key in () if name in RECORDERS else operators().get(name, ()):
+            for namespace, operator, key in () if name in RECORDERS else list_kernels().get(name, ()):
                 library = libraries.setdefault(namespace, _dispatch_library("IMPL", namespace, ""))
                 library.impl(operator, key, refusing[name], False)  # type: ignore[call-arg]
     refusal.kernels += libraries.values()
-    by_name = python_functions()
+    by_name = list_python_functions()
     # One function may have several names; the first one counts.
     functions = {function: name for name in reversed(names) for function in by_name.get(name, ())}
     for function, name in functions.items():
@@ -116,12 +116,12 @@ def _make_refusal(name: str, when: str, called: set[str]) -> Callable[..., Any]:
     return refusing
 
 
-def _template(*args: object, **kwargs: object) -> object:
+def _make_template(*args: object, **kwargs: object) -> object:
     target: Any = "target"
     return target(*args, **kwargs)
 
 
-_TEMPLATE = _template.__code__
+_TEMPLATE = _make_template.__code__
 
 
 def _calling_code(target: Callable[..., Any], code: CodeType) -> CodeType:
@@ -135,7 +135,7 @@ def _calling_code(target: Callable[..., Any], code: CodeType) -> CodeType:
 
 
 @cache
-def operators() -> dict[str, list[tuple[str, str, str]]]:
+def list_kernels() -> dict[str, list[tuple[str, str, str]]]:
     """Return (namespace, name with overload, dispatch key) of every kernel, by the operator's name."""
     kernels: dict[str, list[tuple[str, str, str]]] = {}
     for key in filter(_is_key, DispatchKey.__members__):
@@ -162,23 +162,23 @@ _functions: dict[str, list[FunctionType]] = {}
 _read: set[str] = set()
 
 
-def python_functions() -> dict[str, list[FunctionType]]:
+def list_python_functions() -> dict[str, list[FunctionType]]:
     """Return the functions and methods in loaded modules of PyTorch and ``PACKAGES``, by the names that refuse them."""
     for path in [path for path in list(sys.modules) if path not in _read]:
         _read.add(path)
-        top, package = path.partition(".")[0], _package_of(path)
+        top, package = path.partition(".")[0], _find_package(path)
         module = sys.modules.get(path)
         if type(module) is not ModuleType or (top != "torch" and package is None):
             continue
         for name, value in list(vars(module).items()):
             # What a module imports from another package does not belong to it.
-            if issubclass(type(value), (type, *_FUNCTIONS)) and _home_of(value) == top:
+            if issubclass(type(value), (type, *_FUNCTIONS)) and _defining_package(value) == top:
                 listed = _functions.setdefault(package or name, [])
-                listed += [function for function in _code_of(value) if function not in listed]
+                listed += [function for function in _list_functions(value) if function not in listed]
     return _functions
 
 
-def _package_of(path: str) -> str | None:
+def _find_package(path: str) -> str | None:
     """Return the name in ``PACKAGES`` to which a module belongs; None for other modules."""
     return next(
         (name for name, roots in PACKAGES.items() if any(f"{path}.".startswith(f"{root}.") for root in roots)), None
@@ -189,13 +189,13 @@ def _package_of(path: str) -> str | None:
 _DECORATORS = frozenset({"torch._jit_internal", "torch.utils._exposed_in"})
 
 
-def _home_of(value: Any) -> str:
+def _defining_package(value: Any) -> str:
     """Return the package that defines a function or class; empty for decorators of PyTorch that must keep working."""
     home = value.__module__
     return home.partition(".")[0] if isinstance(home, str) and home not in _DECORATORS else ""
 
 
-def _code_of(value: Any) -> list[FunctionType]:
+def _list_functions(value: Any) -> list[FunctionType]:
     """Return the Python functions behind a function or class; an ``nn.Module`` may be constructed, but not run."""
     if isinstance(value, type):
         methods = [(name, method) for name, method in vars(value).items() if type(method) is FunctionType]

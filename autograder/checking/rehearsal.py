@@ -45,7 +45,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingExercise:
     """An exercise that could not be checked."""
 
     reason: str  # why, in a few words
@@ -65,10 +65,12 @@ class Rehearsal:
 
     errors: dict[int, Failure] = field(default_factory=dict)  # by the number of a cell
     outputs: dict[int, list[Any]] = field(default_factory=dict)  # by the number of a cell, if the process reports them
-    exercises: dict[str, Verdict | Missing] = field(default_factory=dict)  # by name, the verdict, or why there is none
+    exercises: dict[str, Verdict | MissingExercise] = field(
+        default_factory=dict
+    )  # by name, the verdict, or why there is none
 
 
-def started(
+def start_process(
     module: str = "autograder.checking.rehearsal_process",
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
@@ -95,7 +97,7 @@ def rehearse(
     cells: Sequence[tuple[int, str]],
     exercises: Sequence[str],
     limits: Limits,
-    start: Callable[[], subprocess.Popen[bytes]] = started,
+    start: Callable[[], subprocess.Popen[bytes]] = start_process,
 ) -> Rehearsal:
     """Run cells and check exercises in processes under limits.
 
@@ -193,7 +195,7 @@ class _Run:
         elif "verdict" in event:
             self.found.exercises[event["exercise"]] = Verdict.from_dict(event["verdict"])
         else:
-            self.found.exercises[event["exercise"]] = Missing(event["absent"], event["points"])
+            self.found.exercises[event["exercise"]] = MissingExercise(event["absent"], event["points"])
 
 
 def _kill_process(process: subprocess.Popen[bytes]) -> None:

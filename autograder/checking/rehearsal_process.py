@@ -59,17 +59,17 @@ class Runner(Protocol):
         """Run a cell, and return its failure, or None. Raises KeyboardInterrupt if it was interrupted."""
         ...
 
-    def reported(self) -> Mapping[str, Any]:
+    def event_data(self) -> Mapping[str, Any]:
         """Return further data for the event of the last cell."""
         ...
 
 
 def main() -> None:
     """Run one pre-check job."""
-    do_one_job(_run_job)
+    run_one_job(_run_job)
 
 
-def do_one_job(do: Callable[[Mapping[str, Any], Tell], None]) -> None:
+def run_one_job(do: Callable[[Mapping[str, Any], Tell], None]) -> None:
     """Read a job, run it, and end this process.
 
     Args:
@@ -110,7 +110,7 @@ def run_cells(job: Mapping[str, Any], tell: Tell, runner: Runner) -> Clock:
             failed = clock.run({"cell": number}, job["limits"]["cell_seconds"], partial(runner.run, source))
         except FailureError as stopped:
             failed = stopped.kind, str(stopped)
-        tell({"cell": number, "failed_by": failed, **runner.reported()})
+        tell({"cell": number, "failed_by": failed, **runner.event_data()})
     return clock
 
 
@@ -158,7 +158,7 @@ class _Shell:
             raise error
         return error and ("cell error", f"{type(error).__name__}: {error}")
 
-    def reported(self) -> Mapping[str, Any]:
+    def event_data(self) -> Mapping[str, Any]:
         return {}
 
 
@@ -167,7 +167,7 @@ def _check_by_name(name: str, candidate: Any) -> dict[str, Any]:
     if not callable(candidate):
         return _absent_event(name, NOT_DEFINED)
     try:
-        verdict = _check(candidate)
+        verdict = _check_candidate(candidate)
     except LookupError:
         return {"absent": NO_EXERCISE, "points": None}
     if verdict.exercise == name:
@@ -185,12 +185,12 @@ def _absent_event(name: str, reason: str) -> dict[str, Any]:
     stub.__name__ = name
     try:
         # Only a check knows its points, and checking a stub is cheap.
-        return {"absent": reason, "points": _check(stub).max_score}
+        return {"absent": reason, "points": _check_candidate(stub).max_score}
     except LookupError:
         return {"absent": NO_EXERCISE, "points": None}
 
 
-def _check(candidate: Callable[..., Any]) -> Verdict:
+def _check_candidate(candidate: Callable[..., Any]) -> Verdict:
     from tfcourse import check
 
     return check(candidate)
@@ -225,7 +225,7 @@ class Clock:
         self._stop_at = time.monotonic() + seconds
         self._lock = threading.Lock()
         self._deadline: float | None = None
-        threading.Thread(target=self._watch, daemon=True).start()
+        threading.Thread(target=self._interrupt_slow_actions, daemon=True).start()
 
     def run(self, label: Mapping[str, Any], seconds: float, action: Callable[[], Any]) -> Any:
         """Run an action with a time limit.
@@ -258,7 +258,7 @@ class Clock:
             with self._lock:
                 self._deadline = None
 
-    def _watch(self) -> None:
+    def _interrupt_slow_actions(self) -> None:
         while True:
             time.sleep(0.05)
             with self._lock:

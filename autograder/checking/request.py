@@ -24,8 +24,8 @@ Action = Literal["call", "gradients", "meta", "operations", "functions", "attrib
 class Request:
     """One request to a subject."""
 
-    # ``"call"``: run it. ``"gradients"``: run it, then send :func:`cotangent` back through it. ``"meta"``: run it on PyTorch's meta device,
-    # where every tensor has a shape and no data. ``"operations"``: run it and count the ATen operations and the lines that it executes.
+    # ``"call"``: run it. ``"gradients"``: run it, then send :func:`make_cotangent` back through it. ``"meta"``: run it on PyTorch's meta
+    # device, where every tensor has a shape and no data. ``"operations"``: run it and count the ATen operations and the executed lines.
     # ``"functions"``: run it, and look only at which forbidden functions it calls. ``"attributes"``: for a class, make an instance and look
     # at its attributes.
     action: Action
@@ -35,8 +35,8 @@ class Request:
     # names of the arguments whose gradients are wanted (for ``"gradients"``), or of the attributes (for ``"attributes"``)
     wrt: tuple[str, ...] = ()
     method: str | None = None  # for a class, the method to call; by default the instance itself
-    # arguments that are no plain data, by name, as ``autograder.checking.props.build`` takes them. After a ``"call"`` the weights of the
-    # models among them are outputs too.
+    # arguments that are no plain data, by name, as ``autograder.checking.props.build_fixtures`` takes them. After a ``"call"`` the
+    # weights of the models among them are outputs too.
     props: Mapping[str, Mapping[str, Value]] | None = None
     # for a class, call it in training mode. What it answers must not depend on random numbers: drop everything, or nothing.
     training: bool = False
@@ -67,7 +67,7 @@ class Observation:
     largest: int | None = None  # number of elements of the largest tensor that it made (``"operations"`` only)
     functions: tuple[str, ...] = ()  # names of forbidden functions that it called, and that were refused
     lines: int | None = None  # how many lines of code outside libraries it executed (``"operations"`` only)
-    # what the names of the outputs leave open, as :func:`containers_in` tells it (``"call"`` only)
+    # what the names of the outputs leave open, as :func:`list_container_kinds` tells it (``"call"`` only)
     containers: tuple[str, ...] = ()
 
 
@@ -92,7 +92,7 @@ def map_value(value: Value, change: Callable[[Tensor], Tensor]) -> Value:
     return value
 
 
-def content(value: Value | Request) -> Hashable:
+def content_key(value: Value | Request) -> Hashable:
     """Return a hashable key that is equal exactly for bitwise equal values or requests."""
     if isinstance(value, Tensor):
         flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
@@ -100,13 +100,13 @@ def content(value: Value | Request) -> Hashable:
     if isinstance(value, Request):
         value = vars(value)
     if isinstance(value, Mapping):
-        return Mapping, tuple((key, content(item)) for key, item in value.items())
+        return Mapping, tuple((key, content_key(item)) for key, item in value.items())
     if isinstance(value, (tuple, list)):
-        return type(value), tuple(map(content, value))
+        return type(value), tuple(map(content_key, value))
     return type(value), value
 
 
-def tensors_in(value: Any) -> list[Tensor]:
+def list_tensors(value: Any) -> list[Tensor]:
     """Return the tensors inside nested containers, in order."""
     if isinstance(value, Tensor):
         return [value]
@@ -114,7 +114,7 @@ def tensors_in(value: Any) -> list[Tensor]:
         value = value.values()
     elif not isinstance(value, (list, tuple)):
         return []
-    return [leaf for item in value for leaf in tensors_in(item)]
+    return [leaf for item in value for leaf in list_tensors(item)]
 
 
 def flatten_outputs(value: Value, name: str = "output") -> dict[str, Value]:
@@ -131,7 +131,7 @@ def flatten_outputs(value: Value, name: str = "output") -> dict[str, Value]:
     return {name: value.item() if isinstance(value, numpy.generic) else value}
 
 
-def containers_in(value: Value, name: str = "output") -> tuple[str, ...]:
+def list_container_kinds(value: Value, name: str = "output") -> tuple[str, ...]:
     """Return the kinds of a result's containers that its leaves' names do not show: mappings and empty containers.
 
     Lists and tuples have the same kind, a sequence: they are unpacked, indexed and iterated in the same way.
@@ -145,10 +145,10 @@ def containers_in(value: Value, name: str = "output") -> tuple[str, ...]:
     described = (
         (f"{name}: {kind if items else f'empty {kind}'}",) if kind == "mapping" or not items or name == "output" else ()
     )
-    return described + tuple(text for label, item in items for text in containers_in(item, label))
+    return described + tuple(text for label, item in items for text in list_container_kinds(item, label))
 
 
-def cotangent(output: Tensor) -> Tensor:
+def make_cotangent(output: Tensor) -> Tensor:
     """Return the cotangent of an output: a fixed wave that depends only on the output's shape."""
     wave = torch.cos(1.0 + 0.7 * torch.arange(output.numel(), dtype=torch.float64, device=output.device))
     return wave.reshape(output.shape).to(output.dtype)

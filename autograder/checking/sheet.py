@@ -18,7 +18,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from autograder.checking.judges import alike_at_a_glance, glance, judge, same_answer
+from autograder.checking.judges import fingerprint_answer, is_same_answer, judge, match_fingerprints
 from autograder.checking.request import OUT_OF_MEMORY, Observation
 from autograder.checking.rows import Probe
 from autograder.checking.subject import Subject
@@ -71,7 +71,7 @@ class Sheet:
     def with_rules(self, rules: Sequence[Probe]) -> Sheet:
         """Return the sheet with other rules; both sheets share the known mistakes' answers."""
         other = replace(self, rules=rules)
-        vars(other).update(_answers=self._answers, _failed=self._failed, _glances=self._glances)
+        vars(other).update(_answers=self._answers, _failed=self._failed, _fingerprint_cache=self._fingerprint_cache)
         return other
 
     def answer(self, mistake: int, section: int, probe: int) -> Sequence[Observation]:
@@ -91,32 +91,32 @@ class Sheet:
         _, section, probe = key
         return self.plain if self.plain is not None and probe < len(self.plain.sections[section].probes) else self
 
-    def answers_of(self, mistake: int, section: int) -> Answers:
+    def list_mistake_answers(self, mistake: int, section: int) -> Answers:
         """Return a known mistake's answers to one row's test cases."""
         return [self.answer(mistake, section, probe) for probe in range(len(self.sections[section].probes))]
 
-    def answered_by(self, section: int, answers: Answers) -> set[int]:
+    def find_mistakes_giving(self, section: int, answers: Answers) -> set[int]:
         """Return the known mistakes that give these answers to a row, in the fields that the judges compare."""
         options = compared_fields(self.sections[section].probes[0])
-        kinds, lasts = self._fingerprints(section)
-        near = alike_at_a_glance(answers[0][0], kinds, lasts, **options)
-        return {i for i in near.nonzero().flatten().tolist() if self.is_answered_by(i, section, answers)}
+        kinds, lasts = self._mistake_fingerprints(section)
+        near = match_fingerprints(answers[0][0], kinds, lasts, **options)
+        return {i for i in near.nonzero().flatten().tolist() if self.mistake_explains(i, section, answers)}
 
-    def is_answered_by(self, mistake: int, section: int, answers: Answers) -> bool:
+    def mistake_explains(self, mistake: int, section: int, answers: Answers) -> bool:
         """Return whether a known mistake gives these answers."""
         return all(
-            same_answer(x, y, **compared_fields(probe))
+            is_same_answer(x, y, **compared_fields(probe))
             for number, (probe, observations) in enumerate(zip(self.sections[section].probes, answers, strict=True))
             for x, y in zip(observations, self.answer(mistake, section, number), strict=True)
         )
 
-    def is_failed_by(self, mistake: int, section: int) -> bool:
+    def mistake_fails(self, mistake: int, section: int) -> bool:
         """Return whether a known mistake fails a row."""
         key = mistake, section
         if key not in self._failed:
             # Ask one question at a time, and stop after the first wrong answer.
             observations = (self.answer(mistake, section, probe) for probe in range(len(self.sections[section].probes)))
-            self._failed[key] = first_wrong(self.sections[section], observations) is not None
+            self._failed[key] = find_first_wrong(self.sections[section], observations) is not None
         return self._failed[key]
 
     def add_answers(self, answers: Mapping[Place, Sequence[Observation]]) -> None:
@@ -132,34 +132,36 @@ class Sheet:
                 self.answer(*key)
         for section in {section for _, section, _ in answers}:
             if all(self._is_known((i, section, 0)) for i in range(len(self.misconceptions))):
-                self._fingerprints(section)
+                self._mistake_fingerprints(section)
         for mistake in {mistake for mistake, _, _ in answers}:
             if all(self._is_known((mistake, j, k)) for j, s in enumerate(self.sections) for k in range(len(s.probes))):
                 for section in range(len(self.sections)):
-                    self.is_failed_by(mistake, section)
+                    self.mistake_fails(mistake, section)
 
     def _is_known(self, key: Place) -> bool:
         return key in self._owning_sheet(key)._answers
 
-    def _fingerprints(self, section: int) -> tuple[Tensor, Tensor]:
+    def _mistake_fingerprints(self, section: int) -> tuple[Tensor, Tensor]:
         """Return the fingerprint of every known mistake's answer to a row's first test case.
 
         After a fork, reading the fingerprints copies far less memory than reading the answers.
         """
         if self.plain is not None:
-            return self.plain._fingerprints(section)
-        if section not in self._glances:
+            return self.plain._mistake_fingerprints(section)
+        if section not in self._fingerprint_cache:
             options = compared_fields(self.sections[section].probes[0])
-            glances = [glance(self.answer(i, section, 0)[0], **options) for i in range(len(self.misconceptions))]
+            glances = [
+                fingerprint_answer(self.answer(i, section, 0)[0], **options) for i in range(len(self.misconceptions))
+            ]
             kinds, lasts = [kind for kind, _ in glances], [last for _, last in glances]
-            self._glances[section] = (
+            self._fingerprint_cache[section] = (
                 torch.tensor(kinds, dtype=torch.int64),
                 torch.tensor(lasts, dtype=torch.float64),
             )
-        return self._glances[section]
+        return self._fingerprint_cache[section]
 
     @property
-    def answered(self) -> Mapping[Place, Sequence[Observation]]:
+    def computed_answers(self) -> Mapping[Place, Sequence[Observation]]:
         """The known mistakes' answers so far, in the order in which they were computed."""
         return self._answers
 
@@ -177,11 +179,11 @@ class Sheet:
         return {}
 
     @cached_property
-    def _glances(self) -> dict[int, tuple[Tensor, Tensor]]:
+    def _fingerprint_cache(self) -> dict[int, tuple[Tensor, Tensor]]:
         return {}
 
 
-def ask(subject: Subject, aspects: Sequence[Sequence[Probe]], *, forbidden: Sequence[str] = ()) -> list[Answers]:
+def run_probes(subject: Subject, aspects: Sequence[Sequence[Probe]], *, forbidden: Sequence[str] = ()) -> list[Answers]:
     """Run each row's probes on a subject and return the answers."""
     # All at once: if the subject is in another process, each request costs a round trip.
     groups = [[request for probe in probes for request in probe.requests] for probes in aspects]
@@ -193,7 +195,7 @@ def ask(subject: Subject, aspects: Sequence[Sequence[Probe]], *, forbidden: Sequ
 
 
 def compared_fields(probe: Probe) -> dict[str, bool]:
-    """Return the options of :func:`same_answer` for the fields that the probe's judge compares."""
+    """Return the options of :func:`is_same_answer` for the fields that the probe's judge compares."""
     return {
         "damage": probe.judge == "unmutated",
         "hold": probe.judge == "detached",
@@ -201,7 +203,7 @@ def compared_fields(probe: Probe) -> dict[str, bool]:
     }
 
 
-def first_wrong(
+def find_first_wrong(
     section: Section, answers: Iterable[Sequence[Observation]]
 ) -> tuple[int, Sequence[Observation], str] | None:
     """Return the first test case with a wrong answer: its index, the answers, and the judge's message."""

@@ -12,7 +12,7 @@ _NEAR = 0.7
 _SHORTEST = 4
 
 
-def similar(other: str, name: str) -> bool:
+def is_similar_name(other: str, name: str) -> bool:
     """Return whether one name may have been meant as another: an extension of it, or mostly the same letters.
 
     Args:
@@ -26,7 +26,7 @@ def similar(other: str, name: str) -> bool:
     return _matching_share(other[:100], name) >= _ALIKE
 
 
-def no_exercise(candidate: object, chapter: Collection[str], others: Collection[str] = ()) -> str:
+def explain_no_exercise(candidate: object, chapter: Collection[str], others: Collection[str] = ()) -> str:
     """Return the message for an argument of ``check`` that is not an exercise.
 
     Args:
@@ -38,7 +38,7 @@ def no_exercise(candidate: object, chapter: Collection[str], others: Collection[
     if not isinstance(candidate, str) and not hasattr(candidate, "__name__"):
         return f"check takes a function or class, not {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
     name = candidate if isinstance(candidate, str) else str(candidate.__name__)
-    meant = name if name in {*chapter, *others} else nearest(name, chapter) or nearest(name, others)
+    meant = name if name in {*chapter, *others} else find_nearest_name(name, chapter) or find_nearest_name(name, others)
     if isinstance(candidate, str):
         return f"check takes the function or class itself, not its name: check({meant or name})"
     advice = f"did you mean {meant}?" if meant else "an exercise is found by the name of its function or class."
@@ -46,7 +46,7 @@ def no_exercise(candidate: object, chapter: Collection[str], others: Collection[
     return f"there is no exercise named {name!r}; {advice}{listed}"
 
 
-def nearest(name: str, names: Collection[str]) -> str:
+def find_nearest_name(name: str, names: Collection[str]) -> str:
     """Return the most similar name, such as ``top_k`` for ``topk_filter``; empty if none is similar."""
     likeness = {other: _similarity(_normalized_name(name), _normalized_name(other)) for other in names}
     best = max(likeness, key=lambda other: likeness[other], default="")

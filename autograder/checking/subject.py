@@ -17,21 +17,21 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from autograder.checking.by_shape import result_by_shape
+from autograder.checking.by_shape import compute_on_meta_device
 from autograder.checking.executed_lines import LineCounter
-from autograder.checking.props import build, states
-from autograder.checking.refusal import refused
+from autograder.checking.props import build_fixtures, read_model_weights
+from autograder.checking.refusal import refusing_functions
 from autograder.checking.request import (
     Observation,
     Request,
     WeightsError,
     WrongResultError,
-    containers_in,
-    content,
-    cotangent,
+    content_key,
     flatten_outputs,
+    list_container_kinds,
+    list_tensors,
+    make_cotangent,
     map_value,
-    tensors_in,
 )
 from autograder.checking.value_text import result_name
 
@@ -81,13 +81,13 @@ class LocalSubject:
         """Carry out a request and return the observation."""
         with (
             warnings.catch_warnings(),
-            neutral(),
+            pytorch_defaults(),
             _seed_random_numbers(),
             _watch_off_limits(self._off_limits, self._off_folder) as borrowed,
         ):
             # nbgrader would take all points for a warning on stderr.
             warnings.simplefilter("ignore")
-            observation = self._attempt(request)
+            observation = self._attempt_request(request)
         if borrowed:
             return Observation(error=f"{UsesReferenceError.__name__}: {borrowed[0]}")
         return observation
@@ -97,11 +97,11 @@ class LocalSubject:
     ) -> list[list[Observation]]:
         """Carry out groups of requests in order, each distinct request once, and return the observations."""
         name = getattr(self._candidate, "__name__", "it")
-        with refused(name, forbidden) if forbidden else nullcontext(set[str]()) as called:
+        with refusing_functions(name, forbidden) if forbidden else nullcontext(set[str]()) as called:
             return [[self._observe_once(request, called) for request in group] for group in groups]
 
     def _observe_once(self, request: Request, called: set[str]) -> Observation:
-        key = content(request)
+        key = content_key(request)
         if key not in self._seen:
             self._seen[key] = self.observe_refused(request, called)
         return self._seen[key]
@@ -119,7 +119,7 @@ class LocalSubject:
             called.clear()
         return observation
 
-    def _attempt(self, request: Request) -> Observation:
+    def _attempt_request(self, request: Request) -> Observation:
         try:
             if request.action == "call" and request.method == "get_parameter":
                 return _ACTIONS[request.action](self._build_once(request), replace(request, init=None))
@@ -131,19 +131,19 @@ class LocalSubject:
 
     def _build_once(self, request: Request) -> nn.Module:
         """Return the instance that a request reads, built once for consecutive requests with the same instance."""
-        key = content(replace(request, arguments={}))
+        key = content_key(replace(request, arguments={}))
         if self._read is None or self._read[0] != key:
-            self._read = key, cast("nn.Module", prepared(self._candidate, request))
+            self._read = key, cast("nn.Module", prepare_candidate(self._candidate, request))
         return self._read[1]
 
 
 def _failed_observation(error: BaseException) -> Observation:
     # PyTorch raises NotImplementedError too, for what a device or a dtype cannot do, and then says so; a stub says nothing.
     unfinished = isinstance(error, NotImplementedError) and not _error_text(error)
-    return Observation(error=_describe(error), unfinished=unfinished)
+    return Observation(error=_describe_error(error), unfinished=unfinished)
 
 
-def _describe(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     text = _error_text(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
@@ -156,7 +156,7 @@ def _error_text(error: BaseException) -> str:
         return "(its text cannot be shown)"
 
 
-def prepared(candidate: Callable[..., Any], request: Request) -> Callable[..., Any]:
+def prepare_candidate(candidate: Callable[..., Any], request: Request) -> Callable[..., Any]:
     """Return the candidate, or an instance of it with the request's weights."""
     if request.init is None:
         return candidate
@@ -217,20 +217,22 @@ def _target_callable(target: Callable[..., Any], request: Request) -> Callable[.
 
 
 def _observe_call(candidate: Callable[..., Any], request: Request) -> Observation:
-    target = _target_callable(prepared(candidate, request), request)
+    target = _target_callable(prepare_candidate(candidate, request), request)
     # The candidate works on copies: its changes must not reach the next request.
     arguments = map_value(request.arguments, Tensor.clone)
-    props = build(request.props, request.arguments) if request.props else {}
+    props = build_fixtures(request.props, request.arguments) if request.props else {}
     with torch.set_grad_enabled(bool(props)):  # a function that takes a model may have to train it
         result = target(**arguments, **props)
     mutated = tuple(name for name, value in request.arguments.items() if not _is_unchanged(value, arguments[name]))
-    outputs, containers = flatten_outputs(map_value(result, Tensor.detach)), containers_in(result)
+    outputs, containers = flatten_outputs(map_value(result, Tensor.detach)), list_container_kinds(result)
     if not props:
         return Observation(outputs=outputs, mutated=mutated, containers=containers)
     mutated += tuple(name for name, prop in (request.props or {}).items() if _is_reseeded(prop, props[name]))
     leaves = flatten_outputs(result).items()
     attached = tuple(name for name, leaf in leaves if isinstance(leaf, Tensor) and leaf.requires_grad)
-    return Observation(outputs={**outputs, **states(props)}, mutated=mutated, attached=attached, containers=containers)
+    return Observation(
+        outputs={**outputs, **read_model_weights(props)}, mutated=mutated, attached=attached, containers=containers
+    )
 
 
 def _is_unchanged(a: Any, b: Any) -> bool:
@@ -255,7 +257,7 @@ def _is_reseeded(prop: Mapping[str, Any], built: Any) -> bool:
 
 
 def _observe_gradients(candidate: Callable[..., Any], request: Request) -> Observation:
-    target = prepared(candidate, request)
+    target = prepare_candidate(candidate, request)
     arguments = map_value(request.arguments, Tensor.clone)
     # An argument such as a cache may hold several tensors, each with its own gradient.
     named = {key: leaf for name in request.wrt for key, leaf in flatten_outputs(arguments[name], name).items()}
@@ -270,7 +272,7 @@ def _observe_gradients(candidate: Callable[..., Any], request: Request) -> Obser
             name: map_value(value, lambda tensor: tensor * 1) if name in request.wrt else value
             for name, value in arguments.items()
         }
-        result = _target_callable(target, request)(**passed, **build(request.props or {}, request.arguments))
+        result = _target_callable(target, request)(**passed, **build_fixtures(request.props or {}, request.arguments))
         outputs = [leaf for leaf in flatten_outputs(result).values() if isinstance(leaf, Tensor)]
         attached = [output for output in outputs if output.requires_grad]
         if result is None:
@@ -293,13 +295,13 @@ def _observe_gradients(candidate: Callable[..., Any], request: Request) -> Obser
 
 
 def _scalar_with_cotangents(outputs: Sequence[Tensor]) -> Tensor:
-    """Return a scalar whose gradient with respect to each output is exactly its :func:`cotangent`.
+    """Return a scalar whose gradient with respect to each output is exactly its :func:`make_cotangent`.
 
     Passing the cotangents to ``torch.autograd.grad`` gives the same, but makes PyTorch import a computer algebra system to compare shapes.
     """
     finite = [_finite_part(o) for o in outputs]
     sums = [
-        torch.view_as_real(o * cotangent(o).conj()).sum() if o.is_complex() else (o * cotangent(o)).sum()
+        torch.view_as_real(o * make_cotangent(o).conj()).sum() if o.is_complex() else (o * make_cotangent(o)).sum()
         for o in finite
     ]
     return sums[0] if len(sums) == 1 else torch.stack([total.double() for total in sums]).sum()
@@ -316,12 +318,12 @@ def _finite_part(output: Tensor) -> Tensor:
 
 def _observe_meta(candidate: Callable[..., Any], request: Request) -> Observation:
     try:
-        results = [_leaves_on_meta(candidate, request)]
+        results = [_run_on_meta(candidate, request)]
     except (NotImplementedError, RuntimeError, TypeError) as error:
         if not _needs_numbers(error):
             raise
         # Reading numbers (`if mask.any():`) is not a mistake, but the meta device has none.
-        results = _leaves_by_guess(candidate, request)
+        results = _guess_leaves(candidate, request)
         if not results:
             # A call also tells the weights that its models have afterwards; only what was returned is asked for here.
             returned = {
@@ -329,38 +331,40 @@ def _observe_meta(candidate: Callable[..., Any], request: Request) -> Observatio
                 for name, leaf in _observe_call(candidate, request).outputs.items()
                 if name.startswith("output")
             }
-            return Observation(outputs=_shapes(returned))
+            return Observation(outputs=_replace_by_shapes(returned))
     for name, leaf in (item for leaves in results for item in leaves.items()):
         if isinstance(leaf, Tensor) and leaf.device.type != "meta":
             raise WrongResultError(
                 f"{result_name(name)} is on the {leaf.device.type.upper()}, although the inputs are on another device"
             )
-    return Observation(outputs=_shapes(results[0]))
+    return Observation(outputs=_replace_by_shapes(results[0]))
 
 
-def _shapes(leaves: Mapping[str, Any]) -> dict[str, Any]:
+def _replace_by_shapes(leaves: Mapping[str, Any]) -> dict[str, Any]:
     """Return leaves with each tensor replaced by its shape."""
     return {name: tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for name, leaf in leaves.items()}
 
 
-def _leaves_by_guess(candidate: Callable[..., Any], request: Request) -> list[dict[str, Any]]:
+def _guess_leaves(candidate: Callable[..., Any], request: Request) -> list[dict[str, Any]]:
     """Return results on the meta device with all conditions true and with all false, where the code succeeds."""
     results = []
     for truth in (True, False):
         try:
-            results.append(_leaves_on_meta(candidate, request, truth))
+            results.append(_run_on_meta(candidate, request, truth))
         except Exception as error:  # the chosen branch may be the one that refuses its input
             if any(phrase in str(error) for phrase in ("on different devices", "on the same device")):
                 raise
     return results
 
 
-def _leaves_on_meta(candidate: Callable[..., Any], request: Request, truth: bool | None = None) -> dict[str, Any]:
+def _run_on_meta(candidate: Callable[..., Any], request: Request, truth: bool | None = None) -> dict[str, Any]:
     request = request.map_tensors(lambda tensor: tensor.to("meta"))
-    target = prepared(candidate, request)
+    target = prepare_candidate(candidate, request)
     with torch.no_grad(), _OneDevice(truth):
         return flatten_outputs(
-            _target_callable(target, request)(**request.arguments, **build(request.props or {}, request.arguments))
+            _target_callable(target, request)(
+                **request.arguments, **build_fixtures(request.props or {}, request.arguments)
+            )
         )
 
 
@@ -390,18 +394,20 @@ def _count_operations_and_lines(counter: _OperationCounter, lines: LineCounter) 
 def _observe_functions(
     candidate: Callable[..., Any], request: Request, counter: AbstractContextManager[Any] | None = None
 ) -> Observation:
-    target = prepared(candidate, request)
+    target = prepare_candidate(candidate, request)
     arguments = map_value(request.arguments, Tensor.clone)
     if isinstance(target, nn.Module):
         target.requires_grad_(False)
     # As in a call, so that the code cannot notice the counting. Code that needs autograd enables it here, too.
     with torch.set_grad_enabled(bool(request.props)), counter or nullcontext():
-        result = _target_callable(target, request)(**arguments, **build(request.props or {}, request.arguments))
-    return Observation(outputs=_shapes(flatten_outputs(result)))
+        result = _target_callable(target, request)(
+            **arguments, **build_fixtures(request.props or {}, request.arguments)
+        )
+    return Observation(outputs=_replace_by_shapes(flatten_outputs(result)))
 
 
 def _observe_attributes(candidate: Callable[..., Any], request: Request) -> Observation:
-    target = prepared(candidate, request)
+    target = prepare_candidate(candidate, request)
     return Observation(outputs={name: getattr(target, name) for name in request.wrt})
 
 
@@ -431,7 +437,7 @@ class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         self.count += 1
-        for leaf in tensors_in(result):
+        for leaf in list_tensors(result):
             # A view costs no memory: an expanded tensor counts with its storage.
             if leaf.device.type != "meta":
                 self.largest = max(self.largest, leaf.untyped_storage().nbytes() // leaf.element_size())
@@ -468,7 +474,7 @@ class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         operation = func.overloadpacket.__name__
-        devices = sorted({tensor.device.type for tensor in tensors_in(args) if tensor.ndim > 0})
+        devices = sorted({tensor.device.type for tensor in list_tensors(args) if tensor.ndim > 0})
         if (
             operation == "_local_scalar_dense"
             and self._truth is not None
@@ -486,7 +492,7 @@ class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if _copies_to_cpu(operation, args, kwargs or {}):
             # For a look aside at numbers that are not there, any will do; what goes on with them is on the wrong device.
             return torch.zeros(args[0].shape, dtype=args[0].dtype, device="cpu")
-        result = result_by_shape(func, args, kwargs or {})
+        result = compute_on_meta_device(func, args, kwargs or {})
         return func(*args, **(kwargs or {})) if result is NotImplemented else result
 
 
@@ -506,7 +512,7 @@ def _copies_to_cpu(operation: str, args: Sequence[Any], kwargs: Mapping[str, Any
 
 
 @cache
-def _accelerator() -> Any:
+def _accelerator_module() -> Any:
     """Return PyTorch's module for its accelerator, such as ``torch.cuda``; None without a seedable one."""
     device = torch.accelerator.current_accelerator()
     module = None if device is None else torch.get_device_module(device)
@@ -521,7 +527,7 @@ def _seed_random_numbers() -> Iterator[None]:
     """
     before = torch.default_generator.get_state()
     torch.default_generator.manual_seed(0)
-    accelerator = _accelerator()
+    accelerator = _accelerator_module()
     if accelerator is not None and accelerator.is_initialized():
         accelerator.manual_seed_all(0)
     try:
@@ -531,7 +537,7 @@ def _seed_random_numbers() -> Iterator[None]:
 
 
 @contextmanager
-def neutral() -> Iterator[None]:
+def pytorch_defaults() -> Iterator[None]:
     """Run under PyTorch's defaults, and restore the notebook's settings afterwards.
 
     Reading a setting is much faster than writing it, and settings are rarely changed.
@@ -602,7 +608,7 @@ def _watch_off_limits(off_limits: Set[CodeType], off_folder: str) -> Iterator[li
         threading.setprofile(before_in_threads)
 
 
-def code_of(solution: Callable[..., Any]) -> set[CodeType]:
+def list_code_objects(solution: Callable[..., Any]) -> set[CodeType]:
     """Return the code objects of a function, or of a class's own methods."""
     if inspect.isclass(solution):
         members = [member for member in vars(solution).values() if inspect.isfunction(member)]

@@ -34,7 +34,7 @@ PYTHON_FLOAT = Tolerance(
 _EXACT = Tolerance(0.0, 0.0, "integers, truth values and text are compared exactly")
 
 
-def tolerance_for(dtype: torch.dtype, device: str = "cpu") -> Tolerance:
+def choose_tolerance(dtype: torch.dtype, device: str = "cpu") -> Tolerance:
     """Return the tolerance for a dtype on a device type (``"cpu"`` or ``"cuda"``)."""
     table = _CUDA if device.startswith("cuda") else _CPU
     return table.get(dtype, _EXACT)

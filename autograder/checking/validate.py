@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from autograder.checking.rehearsal import Limits, Missing, RehearsalError, rehearse
+from autograder.checking.rehearsal import Limits, MissingExercise, RehearsalError, rehearse
 from autograder.checking.rehearsal_process import NOT_DEFINED
-from autograder.checking.similar_names import similar
+from autograder.checking.similar_names import is_similar_name
 from autograder.checking.stamp import STAMP
 from autograder.checking.verdict import Verdict
 
@@ -53,7 +53,7 @@ class CellError:
 
 
 @dataclass(frozen=True)
-class Absent:
+class AbsentExercise:
     """A checked name that earns nothing, because it is not defined or not an exercise."""
 
     name: str
@@ -68,7 +68,7 @@ class Absent:
 
 
 @dataclass(frozen=True)
-class Unanswered:
+class UnansweredQuestion:
     """A question in words without a written answer."""
 
     name: str  # the question's name, or empty where the notebook has lost it
@@ -80,10 +80,10 @@ class Validation:
     """The result of the pre-check."""
 
     verdicts: tuple[Verdict, ...]  # one per exercise that is there, in the order of the notebook
-    absent: tuple[Absent, ...]  # what the notebook asks for and is not there
+    absent: tuple[AbsentExercise, ...]  # what the notebook asks for and is not there
     errors: tuple[CellError, ...]  # code cells that raised
     # questions in words that still wait for an answer. A person grades them, so they do not count here.
-    unanswered: tuple[Unanswered, ...]
+    unanswered: tuple[UnansweredQuestion, ...]
     seconds: float  # how long it took
     # the release of the checks that the notebook belongs to, if the installed package has another one
     other_release: str = ""
@@ -150,13 +150,13 @@ def validate(path: Path, limits: Limits = LIMITS) -> Validation:
         CellError(number, _first_line(cells[number - 1]), outcome.errors[number].text)
         for number in sorted(outcome.errors)
     ]
-    results = [(name, outcome.exercises.get(name, Missing("not checked", None))) for name in names]
+    results = [(name, outcome.exercises.get(name, MissingExercise("not checked", None))) for name in names]
     return Validation(
         verdicts=tuple(result for _, result in results if isinstance(result, Verdict)),
         absent=tuple(
             _describe_absent(name, result, cells, errors, names)
             for name, result in results
-            if isinstance(result, Missing)
+            if isinstance(result, MissingExercise)
         ),
         errors=tuple(errors),
         unanswered=tuple(_find_unanswered(every)),
@@ -192,30 +192,30 @@ def _first_line(source: str) -> str:
 
 
 def _describe_absent(
-    name: str, result: Missing, cells: Sequence[str], errors: Sequence[CellError], asked: Sequence[str]
-) -> Absent:
+    name: str, result: MissingExercise, cells: Sequence[str], errors: Sequence[CellError], asked: Sequence[str]
+) -> AbsentExercise:
     """Describe a name that could not be checked: its points, and the cell error or misspelling that caused it."""
-    cause = next((error for error in reversed(errors) if _defines(cells[error.cell - 1], name)), None)
+    cause = next((error for error in reversed(errors) if _seems_to_define(cells[error.cell - 1], name)), None)
     reason = result.reason
     if reason == NOT_DEFINED and cause is None:
         others = (other for cell in cells for other in _DEFINED.findall(cell) if other not in asked)
-        misnamed = next((other for other in others if similar(other, name)), None)
+        misnamed = next((other for other in others if is_similar_name(other, name)), None)
         reason += f", but {misnamed} is: rename it if it is your solution" if misnamed else ""
-    return Absent(name, reason, result.points, cause)
+    return AbsentExercise(name, reason, result.points, cause)
 
 
-def _defines(source: str, name: str) -> bool:
+def _seems_to_define(source: str, name: str) -> bool:
     """Return whether a cell seems to define a name, even if the cell is invalid Python."""
     return re.search(rf"^\s*(async\s+def|def|class)\s+{name}\b|^{name}\s*=", source, re.MULTILINE) is not None
 
 
-def _find_unanswered(cells: Sequence[_Cell]) -> Iterator[Unanswered]:
+def _find_unanswered(cells: Sequence[_Cell]) -> Iterator[UnansweredQuestion]:
     """Yield the written questions whose answer is still the placeholder, with or without nbgrader's metadata."""
     for cell in cells:
         question = cell.mark.get("grade") and cell.mark.get("solution")
         untouched = cell.source.strip() == PLACEHOLDER or (question and PLACEHOLDER in cell.source)
         if cell.kind == "markdown" and untouched:
-            yield Unanswered(str(cell.mark.get("grade_id", "")), cell.mark.get("points"))
+            yield UnansweredQuestion(str(cell.mark.get("grade_id", "")), cell.mark.get("points"))
 
 
 class _Cell(NamedTuple):
@@ -269,7 +269,7 @@ def _checked_names(cells: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for source in cells if (name := _checked_name(source))))
 
 
-def describe(validation: Validation) -> str:
+def describe_validation(validation: Validation) -> str:
     """Describe a validation for a terminal: everything that needs work first, then a line per solved exercise."""
     failed = [verdict for verdict in validation.verdicts if not verdict.passed]
     lines = [*map(str, validation.errors), *map(str, failed), *map(str, validation.absent)]
@@ -302,7 +302,7 @@ def _solved_lines(passed: Sequence[Verdict]) -> list[str]:
     return [f"{verdict.exercise}: {verdict.score:g} of {verdict.max_score:g} points, all right" for verdict in passed]
 
 
-def _unanswered_lines(unanswered: Sequence[Unanswered]) -> list[str]:
+def _unanswered_lines(unanswered: Sequence[UnansweredQuestion]) -> list[str]:
     if not unanswered:
         return []
     points = sum(question.points or 0 for question in unanswered)
@@ -311,10 +311,10 @@ def _unanswered_lines(unanswered: Sequence[Unanswered]) -> list[str]:
     return [f"{len(unanswered)} written question{' is' if one else 's are'} still unanswered{worth}"]
 
 
-def report(path: Path, *, as_json: bool, show: Callable[[str], Any] = print) -> int:
+def report_validation(path: Path, *, as_json: bool, show: Callable[[str], Any] = print) -> int:
     """Validate a notebook, show the result, and return the exit code: 0 for full marks, 1 otherwise."""
     validation = validate(path)
-    show(json.dumps(validation.to_dict(), indent=2) if as_json else describe(validation))
+    show(json.dumps(validation.to_dict(), indent=2) if as_json else describe_validation(validation))
     return 0 if validation.passed else 1
 
 
@@ -327,7 +327,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command.add_argument("--json", action="store_true", help="print the result as JSON")
     options = parser.parse_args(arguments)
     try:
-        return report(options.notebook, as_json=options.json)
+        return report_validation(options.notebook, as_json=options.json)
     except NotebookError as error:
         print(f"tfcourse: {error}", file=sys.stderr)
         return 2

@@ -38,7 +38,7 @@ def result_name(name: str, fields: Mapping[str, str] | None = None) -> str:
     return f"result{name.removeprefix(_OUTPUT)}" if name.startswith(f"{_OUTPUT}[") else name
 
 
-def steps(name: str) -> list[str]:
+def split_indices(name: str) -> list[str]:
     """Return the indices in a result's name: ``output[0]['loss']`` has ``[0]`` and ``['loss']``."""
     return _STEP.findall(name.removeprefix(_OUTPUT)) if name.startswith(f"{_OUTPUT}[") else []
 
@@ -58,7 +58,7 @@ def number_text(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
-def texts_apart(actual: Any, expected: Any) -> tuple[str, str]:
+def format_distinctly(actual: Any, expected: Any) -> tuple[str, str]:
     """Return two different texts for two Python values: with enough digits, around their difference, or with types."""
     if type(actual) is not type(expected):
         texts = number_or_repr(actual), number_or_repr(expected)
@@ -97,10 +97,10 @@ def _excerpts_around_difference(actual: str, expected: str) -> tuple[str, str]:
         return repr(actual), repr(expected)
     index = next((i for i, (a, b) in enumerate(zip(actual, expected, strict=False)) if a != b), None)
     index = min(len(actual), len(expected)) if index is None else index
-    return _excerpt(actual, index), _excerpt(expected, index)
+    return _shorten_around(actual, index), _shorten_around(expected, index)
 
 
-def _excerpt(text: str, index: int) -> str:
+def _shorten_around(text: str, index: int) -> str:
     first, last = max(0, index - _AROUND), index + _AROUND
     return f"{'…' if first else ''}{text[first:last]!r}{'…' if last < len(text) else ''}"
 
@@ -124,7 +124,7 @@ def _nested_text(numbers: Any) -> str:
     return f"[{', '.join(map(_nested_text, numbers))}]" if isinstance(numbers, list) else number_text(numbers)
 
 
-def other_items(actual: Observation, expected: Observation, fields: Mapping[str, str]) -> str:
+def describe_other_items(actual: Observation, expected: Observation, fields: Mapping[str, str]) -> str:
     """Describe the items that a result lacks or has too many.
 
     Items are counted where they are returned, not the numbers in them: a tuple of a state and a pair of caches has two items.
@@ -138,7 +138,7 @@ def other_items(actual: Observation, expected: Observation, fields: Mapping[str,
         return f"it returns None, expected {_describe_part(expected, [], fields)}: is there a return?"
     prefix: list[str] = []
     while True:
-        items = _children(actual, prefix), _children(expected, prefix)
+        items = _list_child_indices(actual, prefix), _list_child_indices(expected, prefix)
         if items[0] != items[1] or (not any(items) and _names_under(actual, prefix) != _names_under(expected, prefix)):
             return _describe_count_difference(actual, expected, prefix, {} if prefix else fields)
         deeper = next(
@@ -158,7 +158,7 @@ def _describe_count_difference(
     actual: Observation, expected: Observation, prefix: list[str], fields: Mapping[str, str]
 ) -> str:
     """Describe the difference in the number of items under a prefix."""
-    present, required = _children(actual, prefix), _children(expected, prefix)
+    present, required = _list_child_indices(actual, prefix), _list_child_indices(expected, prefix)
     parent = _OUTPUT + "".join(prefix)
     missing, extra = [i for i in required if i not in present], [i for i in present if i not in required]
     if present and missing and not extra:
@@ -187,12 +187,12 @@ def _empty_containers(observation: Observation) -> dict[str, str]:
     return {name: kind for name, kind in pairs if kind in _EMPTY}
 
 
-def _children(observation: Observation, prefix: list[str]) -> list[str]:
+def _list_child_indices(observation: Observation, prefix: list[str]) -> list[str]:
     """Return the indices of the parts directly under a prefix, in order; empty for a single value."""
     depth, start = len(prefix), _OUTPUT + "".join(prefix)
     empty = _empty_containers(observation)
     names = [name for name in (*observation.outputs, *empty) if name.startswith(f"{start}[")]
-    indices = dict.fromkeys(steps(name)[depth] for name in names)
+    indices = dict.fromkeys(split_indices(name)[depth] for name in names)
     # Names of empty containers come last: put a list's items back into their order.
     return sorted(indices, key=_index_value) if empty else list(indices)
 
@@ -205,7 +205,7 @@ def _describe_part(
     observation: Observation, prefix: list[str], fields: Mapping[str, str], *, of_a_list: bool = False
 ) -> str:
     """Describe the part under a prefix: a number of items, a tensor with its shape, a type."""
-    if indices := _children(observation, prefix):
+    if indices := _list_child_indices(observation, prefix):
         names = [fields[f"{_OUTPUT}{index}"] for index in indices if f"{_OUTPUT}{index}" in fields]
         container = "a dictionary of " if indices[0][1] in "'\"" else "a list or tuple of "
         return (container if of_a_list else "") + _count_text(indices) + (f" ({', '.join(names)})" if names else "")

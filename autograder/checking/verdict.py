@@ -154,7 +154,7 @@ class Verdict:
                 lines += [f"        - {finding.title}" for finding in rows if len(rows) > 1]
                 lines += [textwrap.indent(finding.example, " " * 8) for finding in rows[:1] if finding.example]
             if findings[0].is_reduced:
-                lines.append(f"      {paid_text(findings)}")
+                lines.append(f"      {describe_reduced_points(findings)}")
             if diagnosis is not None:
                 lines.append(f"  Looks like: {diagnosis.explanation}")
                 lines.append(f"  Read again: lesson {self.chapter}, “{diagnosis.heading}”")
@@ -195,7 +195,9 @@ class Verdict:
     def _group_html(self, diagnosis: Diagnosis | None, findings: Sequence[Finding]) -> str:
         rows = "".join(map(_row_html, _fold_lines(findings))) + (self._diagnosis_html(diagnosis) if diagnosis else "")
         if findings[0].is_reduced:
-            rows += f'<tr class="tfc-reduced"><td colspan="3" style="{_CELL}">{paid_text(findings)}</td></tr>'
+            rows += (
+                f'<tr class="tfc-reduced"><td colspan="3" style="{_CELL}">{describe_reduced_points(findings)}</td></tr>'
+            )
         return f"<tbody>{rows}</tbody>"
 
     def _diagnosis_html(self, diagnosis: Diagnosis) -> str:
@@ -248,7 +250,7 @@ def _points_text(rows: Sequence[Finding], slash: str) -> str:
     return f"({points:g})" if rows[0].is_reduced else f"{earned:g}{slash}{points:g}"
 
 
-def paid_text(rows: Sequence[Finding]) -> str:
+def describe_reduced_points(rows: Sequence[Finding]) -> str:
     """Describe the points that reduced rows earn together."""
     earned, points = _sum_points(rows)
     which = "This row pays" if len(rows) == 1 else f"These {len(rows)} rows pay"

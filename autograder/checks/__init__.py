@@ -17,12 +17,12 @@ from functools import cache, partial
 from pathlib import Path
 from types import CodeType
 
-from autograder.checking.called_exercises import failing_dependency
+from autograder.checking.called_exercises import explain_failing_dependency
 from autograder.checking.decision import decide, has_right_numbers
 from autograder.checking.exercise import Exercise
 from autograder.checking.sheet import Sheet
-from autograder.checking.similar_names import nearest, no_exercise
-from autograder.checking.subject import LocalSubject, Subject, code_of
+from autograder.checking.similar_names import explain_no_exercise, find_nearest_name
+from autograder.checking.subject import LocalSubject, Subject, list_code_objects
 from autograder.checking.verdict import Verdict
 from autograder.checks.headings import headings
 from autograder.errors import CourseError
@@ -87,7 +87,7 @@ def exercise(name: str) -> Exercise:
     try:
         return exercises()[name]
     except KeyError:
-        meant = nearest(name, exercises())
+        meant = find_nearest_name(name, exercises())
         hint = f"; did you mean {meant}?" if meant else ""
         raise LookupError(f"there is no exercise named {name!r}{hint}") from None
 
@@ -112,12 +112,16 @@ def check(
     """
     target = exercises().get(getattr(candidate, "__name__", type(candidate).__name__))
     if target is None:
-        raise LookupError(no_exercise(candidate, (), exercises()))
+        raise LookupError(explain_no_exercise(candidate, (), exercises()))
     where = device or os.environ.get("TFCOURSE_DEVICE") or "cpu"
     number = int(os.environ.get("TFCOURSE_SEED") or 0) if seed is None else seed
     subject = LocalSubject(candidate, _solutions(target.chapter) if hidden else frozenset(), str(Path(__file__).parent))
     verdict = verdict_on(subject, target.sheet(hidden=hidden, seed=number, device=where))
-    note = "" if hidden or verdict.passed else failing_dependency(candidate, partial(_has_right_numbers, device=where))
+    note = (
+        ""
+        if hidden or verdict.passed
+        else explain_failing_dependency(candidate, partial(_has_right_numbers, device=where))
+    )
     return replace(verdict, note=note)
 
 
@@ -149,4 +153,4 @@ def _solutions(chapter: str) -> frozenset[CodeType]:
     Private helpers are not among them: the student build carries them, so a student may use them.
     """
     secret = (item.reference for item in exercises().values() if item.chapter >= chapter)
-    return frozenset(code for reference in secret for code in code_of(reference))
+    return frozenset(code for reference in secret for code in list_code_objects(reference))

@@ -12,12 +12,12 @@ import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.grade_chapter import (
+    apply_options,
     autograde_chapter,
     collect_in_place,
     needs_action,
     pause_garbage_collection,
     require_submissions,
-    settings_for,
     start_workers,
 )
 from autograder.commands.options import (
@@ -70,7 +70,7 @@ def autograde(
     require_writable(course.root, OTHER_COURSE)
     with WorkerPool() as workers:
         start_workers(workers, course, device, scheduler)
-        read_settings = partial(settings_for, course, jobs, device, allow_weaker, scheduler)
+        read_settings = partial(apply_options, course, jobs, device, allow_weaker, scheduler)
         return _autograde(course, chapters, submissions, force, workers, read_settings)
 
 
@@ -87,7 +87,7 @@ def _autograde(
         from autograder.course.lock import course_lock
         from autograder.grading.released_points import refuse_changed_points
         from autograder.grading.reports.grades import read_grades
-        from autograder.grading.reports.missing import gaps, is_work_without_grade
+        from autograder.grading.reports.missing import is_work_without_grade, list_gaps
         from autograder.intake.downloads.download import read_downloads
         from autograder.intake.downloads.in_place import CONFLICT
 
@@ -108,7 +108,7 @@ def _autograde(
             autograde_chapter(course, name, download, settings, force, workers)
             for name, download in zip_longest(names, downloads)
         ]
-        unfinished = is_work_without_grade(gaps(course, read_grades(course, names)))
+        unfinished = is_work_without_grade(list_gaps(course, read_grades(course, names)))
     conflicts = any(problem["kind"] == CONFLICT for data, _ in done for problem in data["problems"])
     failed = unfinished or conflicts or any(needs_action(result) for data, _ in done for result in data["results"])
     return CommandResult([data for data, _ in done], "\n".join(text for _, text in done), EXIT_FAILED if failed else 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
-from autograder.commands.grade_chapter import autograde_chapter, needs_action, settings_for, start_workers
+from autograder.commands.grade_chapter import apply_options, autograde_chapter, needs_action, start_workers
 from autograder.commands.options import (
     OTHER_COURSE,
     course_option,
@@ -54,7 +54,7 @@ def choose(
 
         (name,) = released_chapters(course, [chapter])
         student = find_student(course, student)
-        settings = settings_for(course, jobs, device, allow_weaker, scheduler)
+        settings = apply_options(course, jobs, device, allow_weaker, scheduler)
         with course_lock(course):
             choose_notebook(course, student, name, file)
             data, text = autograde_chapter(course, name, None, settings, False, workers)

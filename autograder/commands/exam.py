@@ -66,8 +66,8 @@ def exam(
     from autograder.atomic_files import write_all_or_none
     from autograder.course.course_file import read_course_file
     from autograder.course.folder import Course
-    from autograder.quizzes.exam.compose import compose
-    from autograder.quizzes.exam.pages import pages
+    from autograder.quizzes.exam.compose import compose_exam
+    from autograder.quizzes.exam.pages import render_pages
     from autograder.quizzes.exam.question_banks import canvas_zip, moodle_xml
 
     struck = set(without)
@@ -81,7 +81,7 @@ def exam(
     seed = seed or secrets.token_hex(8)
     folder = course.root / "exam" / folder_name
     with progress_bar("exam", questions + len(struck)) as step:
-        written = compose(
+        written = compose_exam(
             names,
             questions,
             versions,
@@ -93,7 +93,7 @@ def exam(
         )
     title = f"Exam on chapter{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
     files = {
-        **pages(written, title=title),
+        **render_pages(written, title=title),
         "moodle.xml": moodle_xml(written, title=title),
         "canvas.zip": canvas_zip(written, title=title),
     }

@@ -52,18 +52,18 @@ def export(
     from autograder.course.course_file import read_course_file
     from autograder.course.folder import Course
     from autograder.course.gradebook.reader import released_chapters
-    from autograder.grading.record.results import waiting
+    from autograder.grading.record.results import describe_waiting
     from autograder.grading.record.viva_scores import write_viva_scores
     from autograder.grading.reports.export import (
         HINTS,
         absent_grades,
         absent_lines,
-        not_begun_message,
+        empty_chapters_message,
         open_choices_message,
     )
     from autograder.grading.reports.export import export as export_grades
     from autograder.grading.reports.grades import read_grades
-    from autograder.grading.reports.missing import gaps, is_work_without_grade, missing_messages, unclear_message
+    from autograder.grading.reports.missing import is_work_without_grade, list_gaps, missing_messages, unclear_message
     from autograder.grading.reports.moodle import (
         IMPORT,
         last_worksheets,
@@ -105,20 +105,20 @@ def export(
         lines.append(f"not scaled, because no worksheet of Moodle's was read: {list_first(unknown)}")
     lines += absent_lines(grades, form)
     lines += missing_conversations(vivas, form)
-    if empty := not_begun_message(grades):
+    if empty := empty_chapters_message(grades):
         lines.append(empty)
     if open_ := open_choices_message(grades):
         lines.append(open_)
     if doubtful := unclear_message(grades):
         lines.append(doubtful if form == "csv" else f"{doubtful}. Not in the file.")
     lines += missing_messages(course, grades)
-    if phrase := waiting((grade.student, grade.pending) for grade in grades):
+    if phrase := describe_waiting((grade.student, grade.pending) for grade in grades):
         lines.append(phrase)
     if begun := [f"{grade.student} ({grade.chapter})" for grade in vivas if grade.pending]:
         lines.append(f"conversations with unanswered questions, which count as wrong: {list_first(begun)}")
     lines += [HINTS[form]] if form in HINTS else []
     lines += [HINTS[IMPORT]] if any(file.path.name.startswith(IMPORT) for file in files) else []
-    missing_data = gaps(course, grades)
+    missing_data = list_gaps(course, grades)
     data = {
         "files": [vars(file) for file in files],
         "nothing_handed_in": [{"student": grade.student, "chapter": grade.chapter} for grade in absent_grades(grades)],
@@ -134,7 +134,7 @@ def export(
 def _export_feedback(
     course: Course, chapters: Sequence[str], platform: str, folder: Path, renewed: Sequence[str]
 ) -> CommandResult:
-    from autograder.grading.record.results import waiting
+    from autograder.grading.record.results import describe_waiting
     from autograder.grading.reports.feedback_archive import HINTS, export_feedback
     from autograder.grading.reports.grades import read_grades
     from autograder.grading.reports.missing import missing_messages
@@ -149,7 +149,7 @@ def _export_feedback(
     lines += [_left_out_message(archive.chapter, archive.strangers) for archive in archives if archive.strangers]
     grades = read_grades(course, chapters)
     lines += missing_messages(course, grades)
-    if phrase := waiting((grade.student, grade.pending) for grade in grades):
+    if phrase := describe_waiting((grade.student, grade.pending) for grade in grades):
         lines.append(f"{phrase}, as their pages say")
     return CommandResult([vars(archive) for archive in archives], "\n".join([*lines, HINTS[platform]]))
 

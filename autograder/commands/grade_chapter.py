@@ -31,7 +31,7 @@ def needs_action(result: Mapping[str, Any]) -> bool:
     return result["status"] == "not recorded" or any(problem["kind"] == NO_FEEDBACK for problem in result["problems"])
 
 
-def settings_for(
+def apply_options(
     course: Course, jobs: int | None, device: str, allow_weaker: bool, scheduler: str | None
 ) -> GradingSettings:
     """Return the course's settings, changed by the options of the command line."""
@@ -82,12 +82,12 @@ def autograde_chapter(
     from autograder.commands.progress import grading_progress
     from autograder.grading.autograde import autograde as grade_chapter
     from autograder.grading.reports.grades import count_waiting_answers
-    from autograder.intake.downloads.collect import bring_in, collect
+    from autograder.intake.downloads.collect import collect, collect_download
     from autograder.intake.people.standing import split_by_listed_time
-    from autograder.intake.people.strangers import strangers
+    from autograder.intake.people.strangers import find_strangers
     from autograder.intake.people.times import apply_times
 
-    collection = collect(course, chapter) if download is None else bring_in(course, download)
+    collection = collect(course, chapter) if download is None else collect_download(course, download)
     apply_times(course, chapter)
     students = require_submissions(course, chapter, lambda: collection)
     with _add_missing_students(collection), grading_progress(f"grading {chapter}", len(students)) as step:
@@ -112,7 +112,7 @@ def autograde_chapter(
         "answers_pending": sum(answers for _, answers in count_waiting_answers(course, chapter)),
         "nothing_handed_in": absent,
         "not_downloaded": elsewhere,
-        "strangers": [stranger.to_dict() for stranger in strangers(course, [chapter])],
+        "strangers": [stranger.to_dict() for stranger in find_strangers(course, [chapter])],
         "feedback": pages,
     }
     return data, "\n".join(
@@ -212,14 +212,14 @@ def _format_isolation(
     course: Course, chapter: str, results: Sequence[GradeResult], settings: GradingSettings
 ) -> list[str]:
     """Return messages on isolation, on a lecturer's own tests, and on unchanged grades with another provenance."""
-    from autograder.grading.course_settings import provenance, settings_for_release
+    from autograder.grading.course_settings import local_provenance, settings_for_release
     from autograder.grading.record.provenance import isolation_line, outdated_message
 
     isolation = isolation_line(result.provenance for result in results if not result.unchanged)
     unchanged = [result.provenance for result in results if result.unchanged]
     again = shell_command(course, "regrade", chapter)
     changed = (
-        outdated_message(unchanged, provenance(settings_for_release(course, chapter, settings)), again)
+        outdated_message(unchanged, local_provenance(settings_for_release(course, chapter, settings)), again)
         if unchanged
         else ""
     )
@@ -238,13 +238,13 @@ def _own_tests_message(course: Course, chapter: str) -> str:
 def _format_grades(
     course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]
 ) -> str:
-    from autograder.grading.record.results import waiting
+    from autograder.grading.record.results import describe_waiting
     from autograder.grading.reports.grades import count_waiting_answers
-    from autograder.grading.reports.missing import not_downloaded_message
+    from autograder.grading.reports.missing import missing_downloads_message
     from autograder.intake.downloads.journal import OPEN_TIMES
     from autograder.intake.people.standing import split_by_listed_time
-    from autograder.intake.people.strangers import problems as stranger_problems
-    from autograder.intake.people.strangers import strangers
+    from autograder.intake.people.strangers import find_strangers
+    from autograder.intake.people.strangers import stranger_problems as stranger_problems
     from autograder.intake.roster import read_roster
 
     chapter = collection.chapter
@@ -282,8 +282,8 @@ def _format_grades(
     if any(result.status == "not gradable" and result.student not in decided for result in results):
         give = shell_command(course, "decide", "STUDENT", chapter, "POINTS", "REASON")
         lines.append(f"  to give points to work that cannot be graded: {give}")
-    lines += [f"  to decide: {problem}" for problem in stranger_problems(course, strangers(course, [chapter]))]
-    if pending := waiting(count_waiting_answers(course, chapter)):
+    lines += [f"  to decide: {problem}" for problem in stranger_problems(course, find_strangers(course, [chapter]))]
+    if pending := describe_waiting(count_waiting_answers(course, chapter)):
         lines.append(f"  {pending}: {marking_hint(course, [chapter])}")
     absent_members, elsewhere = split_by_listed_time(course, chapter)
     if absent_members:
@@ -291,7 +291,7 @@ def _format_grades(
             f"  {len(absent_members)} on the class list handed in nothing: {shell_command(course, 'students')}"
         )
     if elsewhere:
-        lines.append(f"  to decide: {not_downloaded_message(elsewhere)}")
+        lines.append(f"  to decide: {missing_downloads_message(elsewhere)}")
     return "\n".join(lines)
 
 

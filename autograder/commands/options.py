@@ -92,11 +92,11 @@ def parse_project_chapters(root: Path, typed: str) -> list[str]:
 
 def resolve_project_chapters(root: Path, typed: Sequence[str]) -> list[str]:
     """Return the full names of typed chapters, or of all chapters if none is typed."""
-    from autograder.course.authoring.chapter import chapters, find_chapter
+    from autograder.course.authoring.chapter import find_chapter, load_chapters
 
     if typed:
         return list(dict.fromkeys(find_chapter(root, name).name for name in typed))
-    names = [chapter.name for chapter in chapters(root)]
+    names = [chapter.name for chapter in load_chapters(root)]
     if not names:
         raise CourseError("no chapter has exercises", where=root / "chapters", do="Add chapters/NN_topic/exercises.md.")
     return names

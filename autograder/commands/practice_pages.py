@@ -44,12 +44,12 @@ def make_practice_pages(root: Path, chapters: Sequence[str], step: Callable[[str
     """Make the pages of chapters, from the cache if the code is unchanged."""
     from autograder.atomic_files import write_all_or_none
     from autograder.course.artifact_cache import cached_artifact, code_hash
-    from autograder.quizzes.exam.pages import PAGE, practice_page
+    from autograder.quizzes.exam.pages import PAGE, render_practice_page
 
     pages, key = {}, [code_hash(root)] if chapters else []
     for chapter in chapters:
         step(f"find the bug: {chapter}")
-        content = cached_artifact(root, f"practice-{chapter}", key, partial(practice_page, chapter))
+        content = cached_artifact(root, f"practice-{chapter}", key, partial(render_practice_page, chapter))
         pages[chapter] = root / ".cache" / "practice" / chapter / PAGE
         write_all_or_none({pages[chapter]: content})
     return pages

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
-from autograder.commands.grade_chapter import settings_for, write_pages
+from autograder.commands.grade_chapter import apply_options, write_pages
 from autograder.commands.options import (
     OTHER_COURSE,
     course_option,
@@ -158,7 +158,7 @@ def regrade(
     names = released_chapters(course, chapters)
     for name in () if new_points else names:
         refuse_changed_points(course, name)
-    settings = settings_for(course, jobs, device, allow_weaker, scheduler)
+    settings = apply_options(course, jobs, device, allow_weaker, scheduler)
     with (
         nullcontext() if dry_run else course_lock(course),
         _release_for_regrade(course, names, new_points, dry_run) as releases,

@@ -40,7 +40,7 @@ def replay(student: str, chapter: str, course_dir: Path | None) -> CommandResult
         student = find_student(course, student, graded)
     done = replay_grade(course, name, student)
     points = f"{done.again.score:g} of the {done.again.max_score:g} points that the checks give"
-    lines = [f"{student}, {name}: {'the same grade' if done.same else 'another grade'}, {points}"]
+    lines = [f"{student}, {name}: {'the same grade' if done.is_same else 'another grade'}, {points}"]
     lines += [f"  {sentence}" for sentence in done.differences]
     lines += [f"  since then: {sentence}" for sentence in done.changes]
-    return CommandResult(done.to_dict(), "\n".join(lines), 0 if done.same else EXIT_FAILED)
+    return CommandResult(done.to_dict(), "\n".join(lines), 0 if done.is_same else EXIT_FAILED)

@@ -35,16 +35,16 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.course.course_file import read_course_file
     from autograder.course.folder import Course
     from autograder.course.gradebook.reader import released_chapters
-    from autograder.grading.record.results import waiting
+    from autograder.grading.record.results import describe_waiting
     from autograder.grading.record.viva_scores import write_viva_scores
-    from autograder.grading.reports.class_report import read_student_work, summarise
-    from autograder.grading.reports.course_overview import course_overview
-    from autograder.grading.reports.missing import gaps, is_work_without_grade, missing_messages, not_brought_in
+    from autograder.grading.reports.class_report import read_student_work, summarise_chapters
+    from autograder.grading.reports.course_overview import build_course_overview
+    from autograder.grading.reports.missing import is_work_without_grade, list_gaps, list_uncollected, missing_messages
     from autograder.grading.reports.report_page import write_report
-    from autograder.grading.reports.rubric_counts import rubric_counts
-    from autograder.grading.reports.totals import totals
+    from autograder.grading.reports.rubric_counts import count_rubric_items
+    from autograder.grading.reports.totals import compute_totals
     from autograder.grading.reports.viva import read_viva_grades, viva_summaries
-    from autograder.intake.people.standing import list_not_counted
+    from autograder.intake.people.standing import list_uncounted
 
     course = Course.open(course_folder(course_dir))
     names = released_chapters(course, chapters)
@@ -53,20 +53,20 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
         write_viva_scores(course, name)
     works = read_student_work(course, names)
     grades = [work.grade for work in works]
-    lacking = not_brought_in(course, grades)
-    summaries = summarise(
+    lacking = list_uncollected(course, grades)
+    summaries = summarise_chapters(
         works, {chapter: [item.student for item in pending_items] for chapter, pending_items in lacking.items()}
     )
-    summaries = [replace(item, rubrics=rubric_counts(course, item.chapter, item.graded)) for item in summaries]
+    summaries = [replace(item, rubrics=count_rubric_items(course, item.chapter, item.graded)) for item in summaries]
     vivas = read_viva_grades(course, grades)
     talks = viva_summaries(course, works, vivas)
     summaries = [replace(item, viva=talks.get(item.chapter)) for item in summaries]
     plan = read_course_file(course.root)
-    overall = totals([*grades, *vivas], plan.weights(names), plan.total)
+    overall = compute_totals([*grades, *vivas], plan.weights(names), plan.total)
     now = datetime.now(UTC).replace(tzinfo=None)
     commands = {chapter: marking_hint(course, [chapter]) for chapter in names}
     target = (output or course.root / "report.html").resolve()
-    outside = list_not_counted(course, names)
+    outside = list_uncounted(course, names)
     title = plan.title or "Class report"
     path = write_report(summaries, target, title=title, now=now, commands=commands, overall=overall, outside=outside)
     lines = [*charged, f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]
@@ -74,15 +74,15 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     if page is not None:
         lines.append(f"feedback, for example: {page}")
     pending = ((work.grade.student, work.grade.pending) for work in works)
-    if phrase := waiting(pending):
+    if phrase := describe_waiting(pending):
         chapters_waiting = sorted({work.grade.chapter for work in works if work.grade.pending})
         lines.append(f"{phrase}: {marking_hint(course, chapters_waiting)}")
     for work in works:
         if not work.grade.decided:
             lines += [f"to decide: {work.grade.student}: {problem}" for problem in work.problems]
     lines += missing_messages(course, grades)
-    behind = {row.student: row.reasons for row in course_overview(summaries, now).behind}
-    missing_data = gaps(course, grades)
+    behind = {row.student: row.reasons for row in build_course_overview(summaries, now).behind}
+    missing_data = list_gaps(course, grades)
     data = {
         "report": path,
         "behind": behind,

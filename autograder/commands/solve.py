@@ -33,7 +33,7 @@ def solve(chapters: tuple[str, ...], device: str) -> CommandResult:
     where = resolve_devices(device)
     with progress_bar("solve", 2 * len(names) * len(where)) as step:
         solved = [item for on_device in where for item in solve_chapters(root, names, device=on_device, progress=step)]
-    sound = sum(item.sound for item in solved)
+    sound = sum(item.is_sound for item in solved)
     lines = [str(item) for item in solved]
     lines.append(f"{sound} of {len(solved)} exercises sound ({' and '.join(where)})")
     all_sound = sound == len(solved) > 0

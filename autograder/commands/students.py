@@ -100,10 +100,10 @@ def students(
 
 
 def _list_class(course: Course) -> CommandResult:
-    from autograder.intake.people.standing import attendance
+    from autograder.intake.people.standing import list_attendance
 
-    everyone = attendance(course)
-    return CommandResult([_as_data(entry) for entry in everyone], _class_text(everyone))
+    everyone = list_attendance(course)
+    return CommandResult([_to_data(entry) for entry in everyone], _class_text(everyone))
 
 
 def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool, dry_run: bool) -> CommandResult:
@@ -168,14 +168,14 @@ def _erase(course: Course, typed: str) -> CommandResult:
     from autograder.course.lock import course_lock
     from autograder.grading.erase import erase
     from autograder.intake.people.find_student import find_student
-    from autograder.intake.people.standing import handed_in_for
+    from autograder.intake.people.standing import list_represented_members
 
     with course_lock(course):
         student = find_student(course, typed)
         if student != typed:
             do = f"Pass the id: {shell_command(course, 'students', '--erase', student)}"
             raise CourseError(f"this would erase {student} permanently", do=do)
-        partners = handed_in_for(course, student)
+        partners = list_represented_members(course, student)
         removed, remaining = erase(course, student)
     lines = [
         f"{student}: erased from {', '.join(removed)}",
@@ -202,7 +202,7 @@ def _apply_decision(course: Course, option: str, student: str, other: str = "") 
         return f"{student} is {owner}; grade the work under this name: tfcourse autograde {' '.join(chapters)}"
     if option in ("excuse", "include"):
         (chapter,) = released_chapters(course, [other])
-        entry = standing.excuse(course, student, chapter, excused=option == "excuse")
+        entry = standing.excuse_chapter(course, student, chapter, excused=option == "excuse")
         return f"{display_name(entry)}: {chapter} {'does not count' if option == 'excuse' else 'counts'}"
     if option == "joined":
         entry = standing.record_joining(course, student, _parse_day(other))
@@ -227,7 +227,7 @@ def _parse_day(text: str) -> Any:
         raise click.UsageError(f"{text!r} is not a date; write it like 2026-11-02") from None
 
 
-def _as_data(entry: Attendance) -> dict[str, object]:
+def _to_data(entry: Attendance) -> dict[str, object]:
     return asdict(entry.student) | {"handed_in": entry.chapters}
 
 

@@ -21,11 +21,11 @@ def validate(notebook: Path) -> CommandResult:
     Example:
       tfcourse validate 03_scaled_dot_product.ipynb
     """
-    from autograder.checking.validate import NotebookError, describe
+    from autograder.checking.validate import NotebookError, describe_validation
     from autograder.checking.validate import validate as validate_notebook
 
     try:
         validation = validate_notebook(notebook)
     except NotebookError as error:
         raise CourseError(str(error)) from error
-    return CommandResult(validation.to_dict(), describe(validation), 0 if validation.passed else EXIT_FAILED)
+    return CommandResult(validation.to_dict(), describe_validation(validation), 0 if validation.passed else EXIT_FAILED)

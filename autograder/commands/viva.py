@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autograder.commands.console import CommandResult, command, progress_bar
-from autograder.commands.grade_chapter import settings_for
+from autograder.commands.grade_chapter import apply_options
 from autograder.commands.local_page import listen, user_name
 from autograder.commands.options import course_option, jobs_option, page_options, weaker_option
 from autograder.course.paths import course_folder
@@ -61,15 +61,15 @@ def viva(
     """
     from autograder.course.folder import Course
     from autograder.course.gradebook.reader import released_chapters
-    from autograder.quizzes.viva.interviews import folder_of, usual_count
+    from autograder.quizzes.viva.interviews import interview_folder, last_question_count
     from autograder.quizzes.viva.pages import write_pages
 
     if not live and (marker is not None or port or no_browser):
         raise click.UsageError("--marker, --port and --no-browser belong to --live.")
     course = Course.open(course_folder(course_dir))
     (name,) = released_chapters(course, [chapter])
-    sheets = _make_interviews(course, name, questions or usual_count(course, name), jobs, allow_weaker)
-    page, keys = write_pages(sheets, folder_of(course, name), title=name)
+    sheets = _make_interviews(course, name, questions or last_question_count(course, name), jobs, allow_weaker)
+    page, keys = write_pages(sheets, interview_folder(course, name), title=name)
     lacking = [item for item in sheets if item.problem]
     lines = [
         f"questions for {sum(bool(item.parts) for item in sheets)} of {len(sheets)} students: {page}",
@@ -90,12 +90,12 @@ def viva(
 def _make_interviews(course: Course, chapter: str, count: int, jobs: int | None, allow_weaker: bool) -> list[Interview]:
     from autograder.grading.course_settings import settings_for_release
     from autograder.grading.record.results import read_results
-    from autograder.quizzes.viva.interviews import interviews
+    from autograder.quizzes.viva.interviews import make_interviews
 
-    settings = settings_for_release(course, chapter, settings_for(course, jobs, "cpu", allow_weaker, None))
+    settings = settings_for_release(course, chapter, apply_options(course, jobs, "cpu", allow_weaker, None))
     total = sum(result.status == "graded" for result in read_results(course, chapter))
     with progress_bar("viva", total) as step:
-        return interviews(course, chapter, count, settings, report=step)
+        return make_interviews(course, chapter, count, settings, report=step)
 
 
 def _serve(

@@ -45,7 +45,7 @@ def cached_artifact(root: Path, name: str, key: Sequence[str], make: Callable[[]
 
 def read_artifact(root: Path, name: str, key: Sequence[str]) -> bytes | None:
     """Return a file's content from the cache; None if it is not cached."""
-    path = _path(root, name, key)
+    path = _cache_path(root, name, key)
     with suppress(OSError):
         content = path.read_bytes()
         path.touch()
@@ -55,7 +55,7 @@ def read_artifact(root: Path, name: str, key: Sequence[str]) -> bytes | None:
 
 def write_artifact(root: Path, name: str, key: Sequence[str], content: bytes) -> None:
     """Write a file to the cache, and delete its oldest versions. A read-only cache is ignored."""
-    path = _path(root, name, key)
+    path = _cache_path(root, name, key)
     # Each process has a draft of its own.
     draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     with suppress(OSError):
@@ -75,5 +75,5 @@ def key_digest(key: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(key).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-def _path(root: Path, name: str, key: Sequence[str]) -> Path:
+def _cache_path(root: Path, name: str, key: Sequence[str]) -> Path:
     return root / FOLDER / f"{name}-{key_digest(key)}"

@@ -20,7 +20,7 @@ from msgspec import Meta, Struct, structs
 
 from autograder.course.chapter_names import resolve_chapter
 from autograder.course.course_rules import ExerciseRule, TotalRule, VivaPlan, viva_assignment
-from autograder.course.known_names import expand_dates, known_assignments, students_of
+from autograder.course.known_names import expand_dates, known_assignments, read_student_entries
 from autograder.course.times import whole_days_late
 from autograder.errors import CourseError
 
@@ -130,7 +130,7 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         if due is None or handed_in is None:
             return 0.0
         # Exports show the number as it is stored: 1.4, not 1.4000000000000001.
-        return round(points * late_share(days_late(handed_in, due, rule, self.zone), rule), 6)
+        return round(points * late_penalty_fraction(count_late_days(handed_in, due, rule, self.zone), rule), 6)
 
     def selects(self, chapter: str, name: str) -> bool:
         """Return whether a chapter assigns an exercise or a question."""
@@ -183,7 +183,7 @@ def _expand_dates(root: Path, plan: CourseFile) -> CourseFile:
     """Return a plan in which the dates of sections and groups are expanded to their members."""
     if not (plan.extensions or plan.deadlines):
         return plan
-    students = students_of(root)
+    students = read_student_entries(root)
     return structs.replace(
         plan,
         extensions=expand_dates(plan.extensions, students),
@@ -191,7 +191,7 @@ def _expand_dates(root: Path, plan: CourseFile) -> CourseFile:
     )
 
 
-def days_late(handed_in: datetime, due: datetime, rule: LateRule, zone: tzinfo) -> int:
+def count_late_days(handed_in: datetime, due: datetime, rule: LateRule, zone: tzinfo) -> int:
     """Return the number of days by which a submission is late, rounded up; 0 within the grace period.
 
     Args:
@@ -202,7 +202,7 @@ def days_late(handed_in: datetime, due: datetime, rule: LateRule, zone: tzinfo) 
     return 0 if late <= timedelta(minutes=rule.grace_minutes) else whole_days_late(handed_in, due, zone)
 
 
-def late_share(days: int, rule: LateRule) -> float:
+def late_penalty_fraction(days: int, rule: LateRule) -> float:
     """Return the fraction of the points to deduct for a number of late days, from 0 to 1."""
     if rule.closed_after_days is not None and days > rule.closed_after_days:
         return 1.0
@@ -233,7 +233,7 @@ def _resolve_names(path: Path, text: str, plan: CourseFile, assignments: frozens
     if not assignments:
         return plan  # neither a project nor a release says which assignments there are
 
-    def renamed(table: Mapping[str, _Value], where: str) -> dict[str, _Value]:
+    def rename_keys(table: Mapping[str, _Value], where: str) -> dict[str, _Value]:
         full: dict[str, _Value] = {}
         for typed, value in table.items():
             name = _resolve_name(path, text, f"{where}.{typed}", typed, assignments)
@@ -244,9 +244,9 @@ def _resolve_names(path: Path, text: str, plan: CourseFile, assignments: frozens
                 raise _key_error(path, text, key, f"{name} has this already", "Keep one of the two.") from error
         return full
 
-    extensions = {who: renamed(table, f"extensions.{who}") for who, table in plan.extensions.items()}
-    deadlines = {who: renamed(table, f"deadlines.{who}") for who, table in plan.deadlines.items()}
-    chapters, viva = renamed(plan.chapters, "chapters"), renamed(plan.viva, "viva")
+    extensions = {who: rename_keys(table, f"extensions.{who}") for who, table in plan.extensions.items()}
+    deadlines = {who: rename_keys(table, f"deadlines.{who}") for who, table in plan.deadlines.items()}
+    chapters, viva = rename_keys(plan.chapters, "chapters"), rename_keys(plan.viva, "viva")
     return structs.replace(plan, chapters=chapters, viva=viva, extensions=extensions, deadlines=deadlines)
 
 
@@ -289,7 +289,7 @@ def _resolve_name(path: Path, text: str, key: str, typed: str, assignments: froz
 
 def _refuse_strangers(path: Path, text: str, plan: CourseFile) -> None:
     """Refuse an extension or deadline for a name that is not in the course, if there is a class list."""
-    students = students_of(path.parent)
+    students = read_student_entries(path.parent)
     if not any(entry.get("enrolled") for entry in students.values()):
         return
     names = {*students, *(folder.name for folder in (path.parent / "submitted").glob("*/"))}
@@ -324,12 +324,12 @@ def course_file_error(root: Path, key: str, message: str, do: str) -> CourseErro
 
 
 def _key_error(path: Path, text: str, key: str, message: str, do: str) -> CourseError:
-    line = _line_of(text, key)
+    line = _find_line(text, key)
     where = f"{path}, line {line}" if line else str(path)
     return CourseError(f"{key}: {message}" if key else message, where=where, do=do)
 
 
-def _line_of(text: str, key: str) -> int | None:
+def _find_line(text: str, key: str) -> int | None:
     """Return the line number of a dotted key, below its table's header; ``None`` if it is not found."""
     parts = [part for part in re.sub(r"\[(?:\d+|\.\.\.)\]", "", key).split(".") if part]
     remaining = list(parts)

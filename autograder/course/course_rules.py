@@ -24,7 +24,7 @@ class TotalRule(Struct, frozen=True, forbid_unknown_fields=True):
     # by grade, the lowest total in percent that gets it. A total below all of them has no grade.
     grades: dict[str, Percent] = {}
 
-    def dropped(self, shares: Mapping[str, float], weights: Mapping[str, float]) -> tuple[str, ...]:
+    def dropped_chapters(self, shares: Mapping[str, float], weights: Mapping[str, float]) -> tuple[str, ...]:
         """Return the dropped chapters: the chapters with the lowest shares, ties broken by the greatest weight."""
         number = max(0, min(self.drop_lowest, len(shares) - 1))
         ordered = sorted(shares, key=lambda chapter: (shares[chapter], -weights[chapter], chapter))
@@ -73,7 +73,7 @@ class ExerciseRule(Struct, frozen=True, forbid_unknown_fields=True):
     # not to the maximum.
     count: Literal["drop", "full", "bonus"] | None = None
 
-    def counted(self, score: float, best: float) -> tuple[float, float]:
+    def count_points(self, score: float, best: float) -> tuple[float, float]:
         """Return the earned and the maximum points by this rule, from a score and the best score."""
         worth = best if self.points is None else self.points
         earned = score * worth / best if best else 0.0
@@ -84,7 +84,7 @@ class ExerciseRule(Struct, frozen=True, forbid_unknown_fields=True):
         return round(earned, _DIGITS), 0.0 if self.count == "bonus" else worth
 
     @property
-    def needs_answer(self) -> bool:
+    def counts_manual_points(self) -> bool:
         """Whether manual points for an answer have an effect."""
         return self.count not in ("drop", "full")
 
@@ -94,7 +94,7 @@ class ExerciseRule(Struct, frozen=True, forbid_unknown_fields=True):
         return ", ".join(filter(None, (worth, phrases[self.count])))
 
 
-def exercise_of(cell: str) -> str:
+def graded_exercise(cell: str) -> str:
     """Return the exercise or question of a graded cell, by the cell's name."""
     return cell.removeprefix("test_")
 
@@ -114,17 +114,17 @@ def viva_assignment(chapter: str) -> str:
     return f"{chapter}{_ENDING}"
 
 
-def without_vivas(assignments: Collection[str]) -> list[str]:
+def drop_vivas(assignments: Collection[str]) -> list[str]:
     """Return the assignments without the conversations, ordered by name.
 
     Args:
         assignments: the names of all assignments in the gradebook.
     """
-    vivas = set(vivas_of(assignments, assignments))
+    vivas = set(existing_vivas(assignments, assignments))
     return sorted(name for name in assignments if name not in vivas)
 
 
-def vivas_of(chapters: Iterable[str], assignments: Collection[str]) -> dict[str, str]:
+def existing_vivas(chapters: Iterable[str], assignments: Collection[str]) -> dict[str, str]:
     """Return the existing assignments for conversations, each with its chapter.
 
     Args:

@@ -18,7 +18,7 @@ def earlier_texts_path(root: Path, chapter: str) -> Path:
     return root / "earlier_releases" / f"{chapter}.json"
 
 
-def earlier_texts(root: Path, chapter: str) -> Texts:
+def read_earlier_texts(root: Path, chapter: str) -> Texts:
     """Return the texts of a chapter's cells in earlier releases that have changed since, by cell name.
 
     Raises:
@@ -40,7 +40,7 @@ def earlier_texts(root: Path, chapter: str) -> Texts:
 
 def add_replaced_texts(root: Path, chapter: str, replaced: bytes, released: bytes) -> bytes | None:
     """Return the file's new contents after a new release; None if no text has changed."""
-    texts = {name: list(some) for name, some in earlier_texts(root, chapter).items()}
+    texts = {name: list(some) for name, some in read_earlier_texts(root, chapter).items()}
     present, added = set(_named_texts(released)), False
     for name, text in _named_texts(replaced):
         if (name, text) not in present and text not in texts.setdefault(name, []):

@@ -53,7 +53,7 @@ def _project_chapters(root: Path) -> frozenset[str]:
         ) from error
 
 
-def students_of(root: Path) -> dict[str, Mapping[str, str]]:
+def read_student_entries(root: Path) -> dict[str, Mapping[str, str]]:
     """Return the entries of ``students.json`` by id; empty without students.
 
     A damaged file counts as none here: the commands that need it say what is wrong.
@@ -76,14 +76,14 @@ def expand_dates(dates: Dates, students: Mapping[str, Mapping[str, str]]) -> dic
     """
     members: dict[str, list[str]] = {}
     for student, entry in students.items():
-        for group in _memberships(entry):
+        for group in _list_memberships(entry):
             members.setdefault(group, []).append(student)
     by_student: dict[str, dict[str, datetime]] = {}
     for name, chapters in dates.items():
         for student in members.get(_normalise_name(name), []) if name not in students else []:
             latest = by_student.setdefault(student, {})
             for chapter, date in chapters.items():
-                latest[chapter] = max(latest.get(chapter, date), date, key=_naive)
+                latest[chapter] = max(latest.get(chapter, date), date, key=_drop_time_zone)
     for name, chapters in dates.items():
         if name in students or _normalise_name(name) not in members:
             by_student[name] = {**by_student.get(name, {}), **chapters}
@@ -95,11 +95,11 @@ def _normalise_name(name: str) -> str:
     return " ".join(name.replace("_", " ").split()).casefold()
 
 
-def _naive(date: datetime) -> datetime:
+def _drop_time_zone(date: datetime) -> datetime:
     return date.replace(tzinfo=None)
 
 
-def _memberships(entry: Mapping[str, str]) -> Iterator[str]:
+def _list_memberships(entry: Mapping[str, str]) -> Iterator[str]:
     """Yield a student's sections and groups: each cell as a whole and its parts, because platforms list several."""
     names = set()
     for cell in (entry.get("section", ""), entry.get("group", "")):

@@ -108,13 +108,13 @@ def create_or_open_course(folder: Path) -> Iterator[Course]:
             if created <= _BEGINNINGS:
                 with suppress(OSError):
                     for name in created:
-                        _remove(folder / name)
+                        _remove_path(folder / name)
                     for ancestor in missing:
                         ancestor.rmdir()
             raise
 
 
-def _remove(path: Path) -> None:
+def _remove_path(path: Path) -> None:
     if path.is_dir():
         path.rmdir()
     else:

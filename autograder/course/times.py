@@ -50,7 +50,7 @@ def read_time(text: str, zone: tzinfo) -> datetime:
     if parts is None or local is None:
         raise ValueError(f"{text[:60]!r} is not a time that can be read in one way.")
     name = (parts["zone"] or "").strip("()")
-    return local.replace(tzinfo=_zone(name, local.year, zone) if name else zone)
+    return local.replace(tzinfo=_parse_zone(name, local.year, zone) if name else zone)
 
 
 def _parse_local(text: str) -> datetime | None:
@@ -67,7 +67,7 @@ def _parse_local(text: str) -> datetime | None:
     return None
 
 
-def _zone(name: str, year: int, course: tzinfo) -> tzinfo:
+def _parse_zone(name: str, year: int, course: tzinfo) -> tzinfo:
     """Return the zone with a name: an offset, an IANA name, or an abbreviation that has one meaning."""
     if match := re.fullmatch(r"(?:(?:UTC|GMT)(?=.))?([+-])(\d{1,2})(?::?(\d{2}))?", name, re.IGNORECASE):
         offset = timedelta(hours=int(match[2]), minutes=int(match[3] or 0))
@@ -82,7 +82,9 @@ def _zone(name: str, year: int, course: tzinfo) -> tzinfo:
         except (KeyError, ValueError, OSError):
             raise ValueError(f"There is no time zone {name!r}.") from None
     # A platform that is set to the course's zone uses the abbreviations of that zone.
-    offsets = dict(_abbreviations(course, year)).get(name.upper()) or _meanings(year).get(name.upper(), frozenset())
+    offsets = dict(_list_abbreviations(course, year)).get(name.upper()) or _abbreviation_offsets(year).get(
+        name.upper(), frozenset()
+    )
     if len(offsets) != 1:
         many = "names several time zones" if offsets else "is not the name of a time zone"
         raise ValueError(f"{name!r} {many}.")
@@ -90,17 +92,17 @@ def _zone(name: str, year: int, course: tzinfo) -> tzinfo:
 
 
 @lru_cache(maxsize=8)
-def _meanings(year: int) -> dict[str, frozenset[timedelta]]:
+def _abbreviation_offsets(year: int) -> dict[str, frozenset[timedelta]]:
     """Return the offsets from UTC that each abbreviation had in a year, anywhere in the world."""
     meanings: dict[str, frozenset[timedelta]] = {}
     for key in sorted(zoneinfo.available_timezones()):
         if not key.startswith(("Etc/", "SystemV/")) and key != "localtime":
-            for name, offsets in _abbreviations(zoneinfo.ZoneInfo(key), year):
+            for name, offsets in _list_abbreviations(zoneinfo.ZoneInfo(key), year):
                 meanings[name] = meanings.get(name, frozenset()) | offsets
     return meanings
 
 
-def _abbreviations(zone: tzinfo, year: int) -> Iterator[tuple[str, frozenset[timedelta]]]:
+def _list_abbreviations(zone: tzinfo, year: int) -> Iterator[tuple[str, frozenset[timedelta]]]:
     for month in (1, 7):
         moment = datetime(year, month, 1, tzinfo=zone)
         name, offset = moment.tzname(), moment.utcoffset()

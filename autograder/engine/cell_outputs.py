@@ -24,7 +24,7 @@ class Outputs:
     def add(self, output: Mapping[str, Any]) -> None:
         """Add an output, or apply it if it clears or updates earlier outputs."""
         kind = output.get("output_type")
-        size = size_of(output)
+        size = estimate_size(output)
         self.characters += size
         if kind == "clear_output" and output.get("wait"):
             self._clear_before_next = True
@@ -105,12 +105,12 @@ def _keep_safe_media(output: Mapping[str, Any]) -> dict[str, Any]:
     return harmless | pictures
 
 
-def size_of(content: Any, depth: int = 0) -> int:
+def estimate_size(content: Any, depth: int = 0) -> int:
     """Return the approximate number of characters in an output."""
     if isinstance(content, str):
         return len(content)
     if depth < 20 and isinstance(content, Mapping):
-        return sum(size_of(item, depth + 1) for item in content.values())
+        return sum(estimate_size(item, depth + 1) for item in content.values())
     if depth < 20 and isinstance(content, (list, tuple)):
-        return sum(size_of(item, depth + 1) for item in content)
+        return sum(estimate_size(item, depth + 1) for item in content)
     return 8

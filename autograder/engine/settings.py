@@ -63,7 +63,7 @@ class GradingSettings:
             return 0
         return int.from_bytes(hashlib.sha256(f"student {self.seed}".encode()).digest()[:6], "big")
 
-    def shared_by(self, notebooks: int) -> GradingSettings:
+    def split_among(self, notebooks: int) -> GradingSettings:
         """Return the settings for each of a student's notebooks, which share the time of one submission."""
         times = {name: max(1, getattr(self, name) // notebooks) for name in _OF_SUBMISSION}
         return replace(self, **times)
@@ -74,7 +74,7 @@ class GradingSettings:
         return {name: value for name, value in asdict(self).items() if name not in others}
 
 
-def limits_of(config: Config) -> GradingSettings:
+def read_limits(config: Config) -> GradingSettings:
     """Return the settings in ``c.GradingLimits`` of a configuration, such as ``c.GradingLimits.memory_mb = 2048``.
 
     The others have their defaults; without a seed, the course's secret one counts.
@@ -126,7 +126,7 @@ def is_device_available(device: str) -> bool:
     """Return whether this machine can run checks on a type of device."""
     if device == "cpu":
         return True
-    return is_cuda_available() if device == "cuda" else _accelerator() == device
+    return is_cuda_available() if device == "cuda" else _detect_accelerator() == device
 
 
 @cache
@@ -145,7 +145,7 @@ def is_cuda_available() -> bool:
 
 
 @cache
-def _accelerator() -> str:
+def _detect_accelerator() -> str:
     """Return the type of the accelerator that PyTorch finds in a subprocess; empty without one."""
     question = "import torch; print((torch.accelerator.current_accelerator(True) or torch.device('cpu')).type)"
     ran = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=False)

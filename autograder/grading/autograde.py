@@ -17,7 +17,7 @@ from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError, list_first
 from autograder.grading.course_settings import (
     configured_settings,
-    provenance,
+    local_provenance,
     require_student_package,
     settings_for_release,
 )
@@ -103,7 +103,7 @@ def autograde(
         read_course_file(course.root)  # A mistake in it is reported before anything runs.
         limits = settings_for_release(course, chapter, limits)
         # PyTorch is asked about the processor while the first submissions run.
-        made_with = aside.submit(provenance, limits, workers).result
+        made_with = aside.submit(local_provenance, limits, workers).result
         recorder = Recorder(course, manifest, limits, books, journal, submission_states(course, chapter), force)
         run = Run(Judge(course, manifest, limits, made_with), recorder)
         journal.write("run begins", submissions=len(names), jobs=jobs, device=limits.device, force=force)
@@ -124,7 +124,7 @@ def autograde(
             raise CourseError(message, where=full.where or course.root, do=full.do) from error
         if missing := sorted(set(names) - {result.student for result in results}):
             raise RuntimeError(f"no result for {', '.join(missing)}")
-        books.name_students(gradebook_names(course, names))
+        books.add_student_fields(gradebook_names(course, names))
         results = _refresh_result_penalties(books, results)
         remove_orphaned_signatures(course, chapter)
         journal.write("run ends", done=len(results))

@@ -13,11 +13,11 @@ from autograder.grading.record.results import read_result, write_result
 from autograder.intake.downloads.choices import (
     UncountedNotebook,
     apply_choice,
-    keep_uncounted,
     other_notebooks,
+    store_uncounted,
     uncounted_notebooks,
 )
-from autograder.intake.downloads.journal import Choice, IntakeJournal, hash_of, read_journal, write_journal
+from autograder.intake.downloads.journal import Choice, IntakeJournal, hash_content, read_journal, write_journal
 from autograder.intake.downloads.store import submitted_notebook, write_submission
 
 
@@ -60,7 +60,7 @@ def choose(course: Course, student: str, chapter: str, file: str) -> None:
 
 
 def _make_choice(data: bytes, among: Iterable[bytes]) -> Choice:
-    return Choice(hash_of(data), tuple(sorted({hash_of(one) for one in among})))
+    return Choice(hash_content(data), tuple(sorted({hash_content(one) for one in among})))
 
 
 def _take_uncounted(course: Course, student: str, chapter: str, file: str, journal: IntakeJournal) -> bool:
@@ -84,7 +84,7 @@ def _take_uncounted(course: Course, student: str, chapter: str, file: str, journ
     write_submission(course, chapter, student, {path.name: taken.data}, stamp, _companion_contents(path), choice)
     others = {name: notebook for name, notebook in uncounted.items() if name != file}
     remaining = {**others, _free_name(others): UncountedNotebook(current, earlier_stamp)}
-    keep_uncounted(course, chapter, student, remaining, journal)
+    store_uncounted(course, chapter, student, remaining, journal)
     write_journal(course, chapter, journal)
     return True
 

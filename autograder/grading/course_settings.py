@@ -11,7 +11,7 @@ from traitlets.config import Config
 from autograder.checks_version import checks_hash
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
-from autograder.engine.settings import GradingSettings, limits_of
+from autograder.engine.settings import GradingSettings, read_limits
 from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
 from autograder.grading.record.provenance import Provenance, environment, package_hash
@@ -25,7 +25,7 @@ def configured_settings(course: Course) -> GradingSettings:
 
 def settings_from_config(config: Config) -> GradingSettings:
     """Return the grading limits that an nbgrader configuration sets."""
-    settings, named = limits_of(config), dict[str, Any]()
+    settings, named = read_limits(config), dict[str, Any]()
     for section, limits in (
         ("ExecutePreprocessor", ["cell_seconds"]),
         ("Execute", ["cell_seconds", "exercise_seconds"]),
@@ -38,14 +38,14 @@ def settings_from_config(config: Config) -> GradingSettings:
     return replace(settings, **{name: value for name, value in named.items() if name not in chosen})
 
 
-def with_seed(course: Course, settings: GradingSettings) -> GradingSettings:
+def add_seed(course: Course, settings: GradingSettings) -> GradingSettings:
     """Return the settings with a seed: their own, or the course's secret one."""
     return settings if settings.seed is not None else replace(settings, seed=course.secret_seed())
 
 
 def settings_for_release(course: Course, chapter: str, settings: GradingSettings) -> GradingSettings:
     """Return the settings with the course's seed and the student package of a released chapter."""
-    return replace(with_seed(course, settings), package=student_package(course, chapter))
+    return replace(add_seed(course, settings), package=student_package(course, chapter))
 
 
 def student_package(course: Course, chapter: str) -> str:
@@ -66,7 +66,7 @@ def require_student_package(course: Course, manifest: Manifest) -> None:
         )
 
 
-def provenance(settings: GradingSettings, workers: WorkerPool | None = None) -> Provenance:
+def local_provenance(settings: GradingSettings, workers: WorkerPool | None = None) -> Provenance:
     """Return the provenance of grades made on this machine, without the isolation of the process.
 
     Args:

@@ -59,7 +59,7 @@ class ApplyDeadline(NbGraderPreprocessor):  # type: ignore[misc]
         """Write the submission time, the deadline and the extension to the gradebook; return the notebook unchanged."""
         metadata = resources["nbgrader"]
         chapter, student = metadata["assignment"], metadata["student"]
-        folder = _coursedir(self)
+        folder = _find_coursedir(self)
         plan = read_course_file(Path(folder.root))
         due = _to_naive_utc(plan.due(chapter))
         with Gradebook(metadata["db_url"]) as gradebook:
@@ -97,7 +97,7 @@ def stale_penalties(course: Course, chapter: str, config: Config) -> list[str]:
         return [change.student for change in _find_updates(gradebook, course, chapter, config)]
 
 
-def is_stale(course: Course, chapter: str, config: Config) -> bool:
+def are_penalties_stale(course: Course, chapter: str, config: Config) -> bool:
     """Return whether a chapter's due date, or a value derived from it, differs from ``course.toml``."""
     due = _to_naive_utc(read_course_file(course.root).due(chapter))
     if due is None:
@@ -254,10 +254,10 @@ def _read_time(folder: Path, plan: CourseFile) -> datetime | None:
 
 def _course_root(step: Any) -> Path:
     """Return the path of the course folder of an nbgrader step."""
-    return Path(_coursedir(step).root)
+    return Path(_find_coursedir(step).root)
 
 
-def _coursedir(step: Any) -> Any:
+def _find_coursedir(step: Any) -> Any:
     """Return nbgrader's CourseDirectory of one of its steps."""
     coursedir, above = None, step
     while coursedir is None and above is not None:

@@ -19,8 +19,8 @@ from autograder.course.folder import Course
 from autograder.engine.interface import Executor, Submission
 from autograder.engine.sandbox.isolation import with_available_isolation
 from autograder.engine.settings import GradingSettings, resolve_device
-from autograder.engine.workers.executor import executor_for
-from autograder.intake.notebook.attached_files import companion_files
+from autograder.engine.workers.executor import create_executor
+from autograder.intake.notebook.attached_files import read_companion_files
 from autograder.intake.notebook.test_cells import error_output, is_locked, is_test
 
 # One worker for all submissions that this process grades with the same settings.
@@ -50,17 +50,17 @@ class EngineExecute(Execute):  # type: ignore[misc]
 
         metadata = resources["nbgrader"]
         chapter = str(metadata["assignment"])
-        worker = worker_for(self._settings(chapter))
+        worker = get_worker(self._read_settings(chapter))
         notebook = copy.deepcopy(nb)
         foreign = _remove_false_metadata(notebook, _course_cells(metadata))
-        companions = companion_files([Path(resources["metadata"]["path"])]).files
+        companions = read_companion_files([Path(resources["metadata"]["path"])]).files
         execution = worker.grade_one(
             Submission(str(metadata["student"]), chapter, nbformat.writes(notebook), companions)
         )
         if not execution.notebook:
             raise GraderError(execution.failure)
         done = nbformat.reads(execution.notebook, as_version=4)
-        refuse_other_totals(Course(Path(self._coursedir().root).resolve()), chapter, done)
+        refuse_other_totals(Course(Path(self._find_coursedir().root).resolve()), chapter, done)
         if fault := impossible_scores(done):
             raise GraderError(fault)
         for index in foreign:
@@ -71,17 +71,17 @@ class EngineExecute(Execute):  # type: ignore[misc]
         nb.cells, nb.metadata = done.cells, done.metadata
         return nb, resources
 
-    def _settings(self, chapter: str) -> GradingSettings:
-        from autograder.grading.course_settings import settings_from_config, student_package, with_seed
+    def _read_settings(self, chapter: str) -> GradingSettings:
+        from autograder.grading.course_settings import add_seed, settings_from_config, student_package
 
-        course = Course(Path(self._coursedir().root).resolve())
-        settings = with_seed(course, settings_from_config(self.config))
+        course = Course(Path(self._find_coursedir().root).resolve())
+        settings = add_seed(course, settings_from_config(self.config))
         device = resolve_device(os.environ.get("TFCOURSE_DEVICE") or "auto")
         return with_available_isolation(
             replace(settings, package=student_package(course, chapter), device=device, jobs=1)
         )
 
-    def _coursedir(self) -> Any:
+    def _find_coursedir(self) -> Any:
         directory = getattr(getattr(self.parent, "parent", None), "coursedir", None)
         return directory if directory is not None else CourseDirectory(config=self.config)
 
@@ -116,13 +116,13 @@ def _remove_false_metadata(notebook: Any, course_cells: Mapping[str, str]) -> li
     return foreign
 
 
-def worker_for(settings: GradingSettings) -> Executor:
+def get_worker(settings: GradingSettings) -> Executor:
     """Return this process's worker for the given settings, which ends with the process."""
     key = (os.getpid(), settings)
     if key not in _workers:
         # Another chapter or another configuration: close the previous worker.
         for worker_key in [worker_key for worker_key in _workers if worker_key[0] == key[0]]:
             _workers.pop(worker_key).close()
-        _workers[key] = executor_for(settings)
+        _workers[key] = create_executor(settings)
         atexit.register(_workers[key].close)
     return _workers[key]

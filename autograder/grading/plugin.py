@@ -82,12 +82,12 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
         problems: list[Problem] = resources.pop(_FOUND, [])
         metadata = resources["nbgrader"]
         if _is_chapter(metadata):
-            manifest = self._manifest(metadata)
+            manifest = self._read_manifest(metadata)
             prepare_submission(nb, problems, manifest)
             attach_to_answers(nb, manifest, Path(resources["metadata"]["path"]))
         return nb, resources
 
-    def _manifest(self, metadata: Any) -> Manifest:
+    def _read_manifest(self, metadata: Any) -> Manifest:
         coursedir = getattr(getattr(self.parent, "parent", None), "coursedir", None)
         source: Path | None = None
         if coursedir is not None:

@@ -17,7 +17,7 @@ from sqlalchemy.orm import selectinload
 from autograder.course.course_file import CourseFile, read_course_file
 from autograder.course.folder import Course
 from autograder.engine.settings import GradingSettings
-from autograder.grading.record.executed_notebook import exercise_of
+from autograder.grading.record.executed_notebook import tested_exercise
 from autograder.grading.record.gradebook_writer import GradebookWriter, RecordedGrade, RecordError
 from autograder.grading.record.journal import FAILED, NO_STATE, RECORDED, Journal, SubmissionState
 from autograder.grading.record.results import GradeResult, QuestionResult, read_result, write_result
@@ -67,14 +67,14 @@ class Recorder:
                 return False
         except MissingEntry:
             return False
-        points = {exercise_of(name): grade.auto_score for name, grade in grades.items()}
+        points = {tested_exercise(name): grade.auto_score for name, grade in grades.items()}
         return all(points.get(exercise.name) == exercise.score for exercise in stored.exercises)
 
     def has_failed_before(self, student: str, digest: str) -> bool:
         """Return whether grading this submission failed in an earlier run because of its contents."""
         return self._journal_state(student).failed_submission == digest
 
-    def keep(self, outcome: Outcome) -> GradeResult:
+    def store_outcome(self, outcome: Outcome) -> GradeResult:
         """Record an outcome and return its result. If no notebook is chosen, the gradebook gets only the student."""
         result, notebook = outcome.result, outcome.notebook
         student, digest = result.student, result.submission

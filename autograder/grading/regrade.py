@@ -12,13 +12,13 @@ from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError, list_first
 from autograder.grading.autograde import autograde
-from autograder.grading.course_settings import provenance, settings_for_release
+from autograder.grading.course_settings import local_provenance, settings_for_release
 from autograder.grading.record.journal import NO_STATE, RECORDED, submission_states
 from autograder.grading.record.provenance import Provenance
 from autograder.grading.record.results import GradeResult, read_results
-from autograder.grading.replay import rerun
+from autograder.grading.replay import rerun_submissions
 from autograder.grading.run import MakeExecutor
-from autograder.grading.submissions import companions_of, submission_hash
+from autograder.grading.submissions import read_submitted_companions, submission_hash
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.manifest import Manifest, released_manifest
 
@@ -176,7 +176,7 @@ def regrade(
     if chosen.students and dry_run:
         manifest = release.manifest if release else released_manifest(course, chosen.chapter)
         grades = [before[student] for student in chosen.students]
-        for result in rerun(course, manifest, grades, settings, make_executor, workers):
+        for result in rerun_submissions(course, manifest, grades, settings, make_executor, workers):
             progress(result)
             results.append(result)
     elif chosen.students:
@@ -217,7 +217,7 @@ def _select_students(
     settings: GradingSettings,
 ) -> tuple[list[str], list[tuple[str, Why]]]:
     """Return the students to regrade, and the skipped students with the reasons."""
-    now, standing = provenance(settings), submission_states(course, manifest.chapter)
+    now, standing = local_provenance(settings), submission_states(course, manifest.chapter)
     chosen, skipped = [], list[tuple[str, Why]]()
     for student in sorted(set(students) if students is not None else graded):
         grade = graded[student]
@@ -229,7 +229,7 @@ def _select_students(
             skipped.append((student, "to decide"))
         elif grade.status == "not recorded":
             skipped.append((student, "not graded"))
-        elif submission_hash(path, companions_of(course, manifest.chapter, path).files) != grade.submission:
+        elif submission_hash(path, read_submitted_companions(course, manifest.chapter, path).files) != grade.submission:
             skipped.append((student, "changed"))
         elif students is None and not pending and _is_current(grade, now, manifest, settings):
             skipped.append((student, "current"))

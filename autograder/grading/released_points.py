@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from autograder.course.authoring.myst import notebook_of, read_text
+from autograder.course.authoring.myst import parse_notebook, read_text
 from autograder.course.folder import Course
 from autograder.course.paths import project_root, shell_command
 from autograder.errors import CourseError, list_first
 from autograder.intake.notebook.manifest import Manifest, released_manifest
-from autograder.intake.notebook.problem import problems_of
+from autograder.intake.notebook.problem import read_problems
 from autograder.intake.notebook.test_cells import OUT_OF_RANGE, differing_totals
 
 # Test cells are named after their exercise.
@@ -22,7 +22,7 @@ def current_points(project: Path, chapter: str) -> dict[str, float]:
     path = project / "chapters" / chapter / "exercises.md"
     if not path.is_file():
         return {}
-    marks = [cell.metadata.get("nbgrader", {}) for cell in notebook_of(read_text(path), path).cells]
+    marks = [cell.metadata.get("nbgrader", {}) for cell in parse_notebook(read_text(path), path).cells]
     worth = {mark.get("grade_id", ""): mark["points"] for mark in marks if "points" in mark}
     return {name.removeprefix(_TEST): float(points) for name, points in worth.items() if name.startswith(_TEST)}
 
@@ -93,5 +93,5 @@ def _repair_advice(course: Course, chapter: str, test: str, total: float) -> str
 
 def impossible_scores(notebook: Any) -> str:
     """Describe the tests of an executed notebook that gave impossible scores; empty if all scores are possible."""
-    faults = [problem for problem in problems_of(notebook) if problem.kind == OUT_OF_RANGE]
+    faults = [problem for problem in read_problems(notebook) if problem.kind == OUT_OF_RANGE]
     return " ".join(f"{problem.where}: {problem.what} Correct the test." for problem in faults)

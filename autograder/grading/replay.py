@@ -12,7 +12,7 @@ from autograder.course.paths import shell_command
 from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
-from autograder.grading.course_settings import provenance, settings_for_release
+from autograder.grading.course_settings import local_provenance, settings_for_release
 from autograder.grading.feedback.pages import KIND as NO_FEEDBACK
 from autograder.grading.feedback.pages import PLAIN
 from autograder.grading.record.results import ExerciseResult, GradeResult, read_result
@@ -34,7 +34,7 @@ class Replay:
     changes: tuple[str, ...]  # changes of the provenance, as sentences; they alone make no different grade
 
     @property
-    def same(self) -> bool:
+    def is_same(self) -> bool:
         """Whether the reproduced grade is the same."""
         return not self.differences
 
@@ -43,7 +43,7 @@ class Replay:
         return {
             "student": self.recorded.student,
             "chapter": self.recorded.chapter,
-            "same": self.same,
+            "same": self.is_same,
             "score": self.recorded.score,
             "score_again": self.again.score,
             "max_score": self.recorded.max_score,
@@ -79,9 +79,9 @@ def replay(course: Course, chapter: str, student: str, *, make_executor: MakeExe
         do = "Put it back: without it, the grade cannot be made again."
         raise CourseError(f"what {student} handed in for {chapter} is gone", where=folder, do=do)
     settings = settings_for_release(course, chapter, _recorded_settings(recorded))
-    (again,) = rerun(course, manifest, [recorded], settings, make_executor)
+    (again,) = rerun_submissions(course, manifest, [recorded], settings, make_executor)
     changes = recorded.provenance.differences(again.provenance)
-    return Replay(recorded, again, tuple(differences(recorded, again)), tuple(changes))
+    return Replay(recorded, again, tuple(list_grade_differences(recorded, again)), tuple(changes))
 
 
 def _recorded_settings(recorded: GradeResult) -> GradingSettings:
@@ -93,7 +93,7 @@ def _recorded_settings(recorded: GradeResult) -> GradingSettings:
     return replace(GradingSettings(), **{**limits, "device": device, "seed": recorded.seed, "allow_weaker": True})
 
 
-def rerun(
+def rerun_submissions(
     course: Course,
     manifest: Manifest,
     grades: Sequence[GradeResult],
@@ -110,7 +110,7 @@ def rerun(
         make_executor: creates the executors, instead of worker processes.
         workers: running worker processes, which stay.
     """
-    made_with = provenance(settings)
+    made_with = local_provenance(settings)
     judge = Judge(course, manifest, settings, lambda: made_with)
     recorded = {grade.student: grade for grade in grades}
     yield from Run(judge, _ComparisonSink(recorded)).results(list(recorded), make_executor, workers)
@@ -128,12 +128,12 @@ class _ComparisonSink:
     def has_failed_before(self, student: str, digest: str) -> bool:
         return self.recorded[student].status == "not gradable"
 
-    def keep(self, outcome: Outcome) -> GradeResult:
+    def store_outcome(self, outcome: Outcome) -> GradeResult:
         recorded = self.recorded[outcome.result.student]
         return replace(outcome.result, questions=recorded.questions, late_penalty=recorded.late_penalty)
 
 
-def differences(before: GradeResult, after: GradeResult) -> Iterator[str]:
+def list_grade_differences(before: GradeResult, after: GradeResult) -> Iterator[str]:
     """Yield the differences between two grades of a submission, as sentences, without their provenance."""
     if before.submission != after.submission:
         yield "The submission has changed since it was graded."

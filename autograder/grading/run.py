@@ -21,8 +21,8 @@ from autograder.errors import CourseError
 from autograder.grading.record.executed_notebook import (
     exercise_results,
     missing_notebook_problem,
-    scores_of,
-    seconds_of,
+    read_scores,
+    read_seconds,
     undecided_problem,
     zero_results,
 )
@@ -30,17 +30,17 @@ from autograder.grading.record.gradebook_writer import RecordError
 from autograder.grading.record.provenance import Provenance
 from autograder.grading.record.results import GradeResult, Notebook, Status
 from autograder.grading.released_points import impossible_scores, refuse_other_totals
-from autograder.grading.submissions import companions_of, submission, submission_hash, text_hash
+from autograder.grading.submissions import build_submission, read_submitted_companions, submission_hash, text_hash
 from autograder.intake.downloads.choices import undecided_notebooks
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.manifest import Manifest
-from autograder.intake.notebook.problem import Problem, problems_of
+from autograder.intake.notebook.problem import Problem, read_problems
 from autograder.intake.roster import is_safe
 
 MakeExecutor = Callable[[GradingSettings], Executor]
 
 
-def executions(
+def run_submissions(
     make_executor: MakeExecutor | None,
     settings: GradingSettings,
     submissions: Iterable[Submission],
@@ -60,14 +60,14 @@ def executions(
         return executions_on_cluster(settings, submissions, make_executor)
     if make_executor is not None:
         return run_concurrently(partial(make_executor, settings), submissions, jobs=settings.jobs)
-    return _executions_here(workers, with_available_isolation(settings), submissions)
+    return _run_locally(workers, with_available_isolation(settings), submissions)
 
 
-def _executions_here(
+def _run_locally(
     workers: WorkerPool | None, settings: GradingSettings, submissions: Iterable[Submission]
 ) -> Iterator[Execution]:
     with WorkerPool() if workers is None else nullcontext(workers) as pool:
-        yield from run_concurrently(partial(pool.executor_for, settings), submissions, jobs=settings.jobs)
+        yield from run_concurrently(partial(pool.lease_executor, settings), submissions, jobs=settings.jobs)
 
 
 _RENAME = (
@@ -113,13 +113,13 @@ class Judge:
         if text_hash(notebook) != text:
             raise RecordError("the executed notebook differs from the submitted notebook")
         self._refuse_wrong_tests(notebook)
-        problems = tuple(problems_of(notebook))
+        problems = tuple(read_problems(notebook))
         fatal = any(problem.fatal for problem in problems)
         result = self._new_result(execution.student, digest, "not gradable" if fatal else "graded", *problems)
         if not fatal:
             made_with = replace(result.provenance, isolation=execution.isolation, layers=execution.layers)
             result = replace(result, provenance=made_with)
-        exercises = exercise_results(self.manifest, notebook, scores_of(notebook), seconds_of(notebook))
+        exercises = exercise_results(self.manifest, notebook, read_scores(notebook), read_seconds(notebook))
         result = replace(result, exercises=exercises, seconds=round(execution.seconds, 3))
         return Outcome(result, notebook, execution.signatures)
 
@@ -140,12 +140,12 @@ class Judge:
         problem = undecided_problem(self.course, student, self.manifest.chapter, notebooks)
         return Outcome(replace(self._new_result(student, digest, "to decide", problem), notebooks=notebooks))
 
-    def missing_notebook(self, student: str, digest: str) -> Outcome:
+    def missing_notebook_outcome(self, student: str, digest: str) -> Outcome:
         """Return the outcome for a submission without the chapter's notebook."""
         problem = missing_notebook_problem(submitted_notebook(self.course, self.manifest.chapter, student).parent)
         return self._zero_outcome(student, digest, problem, problem.what)
 
-    def unsafe_name(self, student: str, digest: str) -> Outcome:
+    def unsafe_name_outcome(self, student: str, digest: str) -> Outcome:
         """Return the outcome for a student id that nbgrader cannot use."""
         message, folder = "nbgrader cannot use this student id.", f"submitted/{student}"
         return Outcome(
@@ -154,7 +154,7 @@ class Judge:
             )
         )
 
-    def failure(self, student: str, digest: str, error: RecordError, *, again: bool) -> Outcome:
+    def failure_outcome(self, student: str, digest: str, error: RecordError, *, again: bool) -> Outcome:
         """Return the outcome of a failed submission: not recorded, or 0 points if it may be the cause and fails again.
 
         Args:
@@ -176,7 +176,7 @@ class Judge:
 
     def _notebook_points(self, file: str, notebook: Any) -> Notebook:
         self._refuse_wrong_tests(notebook)
-        exercises = exercise_results(self.manifest, notebook, scores_of(notebook), {})
+        exercises = exercise_results(self.manifest, notebook, read_scores(notebook), {})
         return Notebook(file, sum(e.score for e in exercises), sum(e.max_score for e in exercises))
 
     def _zero_outcome(self, student: str, digest: str, problem: Problem, why: str) -> Outcome:
@@ -224,7 +224,7 @@ class Sink(Protocol):
     def has_failed_before(self, student: str, digest: str) -> bool:
         """Return whether the grader has failed on the same submission before, because of its contents."""
 
-    def keep(self, outcome: Outcome) -> GradeResult:
+    def store_outcome(self, outcome: Outcome) -> GradeResult:
         """Store an outcome, and return its result.
 
         Raises:
@@ -250,7 +250,7 @@ class Run:
         """Yield results as they arrive; results of submissions that need not run come in between."""
         settings, again = self.judge.settings, self.sink.has_failed_before
         with WorkerPool() if workers is None else nullcontext(workers) as pool:
-            for execution in executions(make_executor, settings, self._submissions(students), workers=pool):
+            for execution in run_submissions(make_executor, settings, self._list_submissions(students), workers=pool):
                 yield from self._take_early()
                 yield self._keep_outcome(execution.student, partial(self._judge_execution, execution), again)
             yield from self._take_early()
@@ -258,7 +258,7 @@ class Run:
                 chosen = {student: several for student, several in self._several.items() if len(several) == count}
                 submissions = (one for several in chosen.values() for one in several)
                 done: dict[str, dict[str, Execution]] = {student: {} for student in chosen}
-                for execution in executions(make_executor, settings.shared_by(count), submissions, workers=pool):
+                for execution in run_submissions(make_executor, settings.split_among(count), submissions, workers=pool):
                     student, _, file = execution.student.partition("/")
                     done[student][file] = execution
                     if len(done[student]) == count:
@@ -272,12 +272,12 @@ class Run:
         while self._early:
             yield self._early.pop(0)
 
-    def _submissions(self, students: Sequence[str]) -> Iterator[Submission]:
+    def _list_submissions(self, students: Sequence[str]) -> Iterator[Submission]:
         """Yield the submissions to run, and put aside finished results and students with several notebooks."""
         for student in students:
             self._hashes[student] = _UNREADABLE
             try:
-                prepared = self._prepare(student)
+                prepared = self._prepare_student(student)
             except Exception as error:  # one student's files must not keep the others from being graded
                 prepared = self._keep_failure(student, error, self.sink.has_failed_before)
             if isinstance(prepared, GradeResult):
@@ -287,21 +287,23 @@ class Run:
             else:
                 yield from prepared
 
-    def _prepare(self, student: str) -> list[Submission] | GradeResult:
+    def _prepare_student(self, student: str) -> list[Submission] | GradeResult:
         """Return a student's submissions to run, or the result if none has to run."""
         course, manifest = self.judge.course, self.judge.manifest
         path = submitted_notebook(course, manifest.chapter, student)
-        companions = companions_of(course, manifest.chapter, path)
+        companions = read_submitted_companions(course, manifest.chapter, path)
         digest = self._hashes[student] = submission_hash(path, companions.files)
         if not is_safe(student):
-            return self.sink.keep(self.judge.unsafe_name(student, digest))
+            return self.sink.store_outcome(self.judge.unsafe_name_outcome(student, digest))
         if stored := self.sink.reusable_result(student, digest):
             return stored
         if several := undecided_notebooks(path.parent, manifest.chapter):
-            return [submission(f"{student}/{name}", path.with_name(name), manifest, companions)[0] for name in several]
+            return [
+                build_submission(f"{student}/{name}", path.with_name(name), manifest, companions)[0] for name in several
+            ]
         if not path.is_file():
-            return self.sink.keep(self.judge.missing_notebook(student, digest))
-        prepared, self._texts[student] = submission(student, path, manifest, companions)
+            return self.sink.store_outcome(self.judge.missing_notebook_outcome(student, digest))
+        prepared, self._texts[student] = build_submission(student, path, manifest, companions)
         return [prepared]
 
     def _judge_execution(self, execution: Execution) -> Outcome:
@@ -312,7 +314,7 @@ class Run:
 
     def _keep_outcome(self, student: str, judged: Callable[[], Outcome], again: _FailedBefore) -> GradeResult:
         try:
-            return self.sink.keep(judged())
+            return self.sink.store_outcome(judged())
         except Exception as error:
             return self._keep_failure(student, error, again)
 
@@ -322,6 +324,10 @@ class Run:
             raise error
         digest, failure = self._hashes[student], RecordError.from_exception(error)
         try:
-            return self.sink.keep(self.judge.failure(student, digest, failure, again=again(student, digest)))
+            return self.sink.store_outcome(
+                self.judge.failure_outcome(student, digest, failure, again=again(student, digest))
+            )
         except RecordError as unkept:
-            return self.sink.keep(self.judge.failure(student, digest, RecordError(str(unkept)), again=False))
+            return self.sink.store_outcome(
+                self.judge.failure_outcome(student, digest, RecordError(str(unkept)), again=False)
+            )

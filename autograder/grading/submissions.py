@@ -12,7 +12,7 @@ from autograder.engine.interface import Submission
 from autograder.errors import CourseError
 from autograder.grading.record.results import dumps_by_line
 from autograder.intake.downloads.choices import undecided_notebooks
-from autograder.intake.notebook.attached_files import CompanionFiles, companion_files
+from autograder.intake.notebook.attached_files import CompanionFiles, read_companion_files
 from autograder.intake.notebook.intake import load_submission
 from autograder.intake.notebook.manifest import Manifest
 from autograder.intake.notebook.problem import add_problems
@@ -50,12 +50,12 @@ def submitted_students(course: Course, chapter: str) -> list[str]:
     return sorted(path.parent.name for path in course.folder("submitted").glob(f"*/{chapter}") if path.is_dir())
 
 
-def companions_of(course: Course, chapter: str, notebook: Path) -> CompanionFiles:
+def read_submitted_companions(course: Course, chapter: str, notebook: Path) -> CompanionFiles:
     """Return a submitted notebook's companion files; the course's files take precedence."""
-    return companion_files([notebook.parent, course.folder("source", chapter=chapter)])
+    return read_companion_files([notebook.parent, course.folder("source", chapter=chapter)])
 
 
-def submission(name: str, path: Path, manifest: Manifest, companions: CompanionFiles) -> tuple[Submission, str]:
+def build_submission(name: str, path: Path, manifest: Manifest, companions: CompanionFiles) -> tuple[Submission, str]:
     """Build the submission to run from a submitted file, and return it with the hash of its text.
 
     Args:
@@ -77,7 +77,7 @@ def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:
     """Hash a submission: its notebook and companion files, without the time stamp.
 
     Args:
-        files: the files beside it, as :func:`companions_of` has them.
+        files: the files beside it, as :func:`read_submitted_companions` has them.
     """
     digest = hashlib.sha256()
     if notebook.is_file():

@@ -16,19 +16,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from autograder.intake.roster import Student, groups_of, names_of, safe_id
+from autograder.intake.roster import Student, group_names, name_forms, safe_id
 
 Key = TypeVar("Key")
 
 CANVAS, _INSTITUTION = "canvas", "institution"
 
 
-def on_moodle(chapter: str) -> str:
+def moodle_scope(chapter: str) -> str:
     """Return the scope of participant numbers in a chapter's Moodle assignment."""
     return f"moodle {chapter}"
 
 
-def platform_for(chapter: str) -> str:
+def platform_scope(chapter: str) -> str:
     """Return the scope (namespace) of the ids on the platform where a chapter is handed in."""
     return f"platform {chapter}"
 
@@ -52,18 +52,19 @@ class Identity:
         firm = scopes if by_name else scopes & {CANVAS, _INSTITUTION}
         return any(self.numbers[scope].casefold() != other.numbers[scope].casefold() for scope in firm)
 
-    def may_be_called(self, other: Identity) -> bool:
+    def may_have_same_name(self, other: Identity) -> bool:
         """Return whether the names of two identities may belong to the same person."""
         return not (self.names and other.names) or bool(self.names & other.names)
 
 
-def identity_of(student: Student) -> Identity:
+def build_identity(student: Student) -> Identity:
     """Return the identity of a roster entry or a class-list line."""
     numbers = {CANVAS: student.user, _INSTITUTION: student.number, "id": student.id if student.enrolled else ""}
     numbers |= {
-        on_moodle(chapter): student.number_on_moodle(chapter) for chapter in {*student.participants, *student.uploads}
+        moodle_scope(chapter): student.number_on_moodle(chapter)
+        for chapter in {*student.participants, *student.uploads}
     }
-    numbers |= {platform_for(chapter): student.platform_of(chapter) for chapter in student.uploads}
+    numbers |= {platform_scope(chapter): student.find_platform(chapter) for chapter in student.uploads}
     # Anybody may call themselves like another's login: an id that is made of a display name identifies nobody.
     only_name = student.platform and not (student.enrolled or student.login or student.number or student.email)
     id_ = "" if only_name and student.id == safe_id(student.name) else student.id
@@ -76,13 +77,13 @@ def identity_of(student: Student) -> Identity:
 
 
 def _possible_names(student: Student) -> Iterator[str]:
-    for name in names_of(student):
+    for name in name_forms(student):
         yield name
         # Where groups hand in one by one, Moodle writes ``Group-Full name``.
-        yield from (f"{group}-{name}" for group in groups_of(student))
+        yield from (f"{group}-{name}" for group in group_names(student))
 
 
-def match(
+def match_identities(
     asking: Mapping[Key, Identity], people: Mapping[str, Identity], certain: Mapping[Key, str] | None = None
 ) -> tuple[dict[Key, str], dict[Key, list[str]]]:
     """Match each identity to a person; also return the candidates of undecided identities.
@@ -94,7 +95,7 @@ def match(
     for keys in (_canvas_keys, _text_keys, _participant_keys, _spelling_keys, _name_keys, _number_keys):
         taken = frozenset(matches.values())
         free = {name: person for name, person in people.items() if name not in taken}
-        candidates = _candidates({one: who for one, who in asking.items() if one not in matches}, free, keys)
+        candidates = _find_candidates({one: who for one, who in asking.items() if one not in matches}, free, keys)
         claims: dict[str, list[Key]] = defaultdict(list)
         for one, names in candidates.items():
             for name in names:
@@ -108,7 +109,9 @@ def match(
 _Keys = Callable[[Identity], Iterable[str]]
 
 
-def _candidates(asking: Mapping[Key, Identity], people: Mapping[str, Identity], keys: _Keys) -> dict[Key, list[str]]:
+def _find_candidates(
+    asking: Mapping[Key, Identity], people: Mapping[str, Identity], keys: _Keys
+) -> dict[Key, list[str]]:
     """Return the people who share a key with each identity and do not contradict it."""
     by_key: dict[str, set[str]] = defaultdict(set)
     for name, person in people.items():
@@ -120,7 +123,9 @@ def _candidates(asking: Mapping[Key, Identity], people: Mapping[str, Identity], 
         names = {name for key in keys(who) for name in by_key.get(key, ())}
         # A number in a download may be that of a team, whose members are others than the participant of this number.
         names = {
-            name for name in names if keys not in (_participant_keys, _number_keys) or who.may_be_called(people[name])
+            name
+            for name in names
+            if keys not in (_participant_keys, _number_keys) or who.may_have_same_name(people[name])
         }
         if fitting := sorted(name for name in names if not who.contradicts(people[name], by_name=by_name)):
             matches[one] = fitting

@@ -17,7 +17,7 @@ import unicodedata
 import zipfile
 from collections.abc import Iterable, Iterator
 
-from autograder.intake.roster import Student, fold_name, names_of
+from autograder.intake.roster import Student, fold_name, name_forms
 
 _UTF_8_FLAG = 0x800
 # How Python reads a name without the flag, and how other programs unpack one.
@@ -29,7 +29,7 @@ _CODE_PAGES = (
 )
 
 
-def member_name(member: zipfile.ZipInfo) -> str:
+def decode_member_name(member: zipfile.ZipInfo) -> str:
     """Return an archive member's name, decoded as UTF-8 if possible and composed (NFC), else as Python reads it."""
     name = member.filename
     if not member.flag_bits & _UTF_8_FLAG and not name.isascii():
@@ -42,7 +42,7 @@ def member_name(member: zipfile.ZipInfo) -> str:
     return unicodedata.normalize("NFC", name)
 
 
-def respellings(name: str) -> Iterator[str]:
+def list_respellings(name: str) -> Iterator[str]:
     """Yield a name's bytes decoded in other encodings, the likeliest first."""
     if name.isascii():
         return
@@ -54,10 +54,10 @@ def respellings(name: str) -> Iterator[str]:
                 yield unicodedata.normalize("NFC", text)
 
 
-def listed_spelling(name: str, students: Iterable[Student]) -> str:
+def find_listed_spelling(name: str, students: Iterable[Student]) -> str:
     """Return the respelling of a name that is on the class list; empty unless exactly one is."""
-    listed = {text for student in students for text in names_of(student)}
-    spellings = {fold_name(text): text for text in respellings(name) if fold_name(text) in listed}
+    listed = {text for student in students for text in name_forms(student)}
+    spellings = {fold_name(text): text for text in list_respellings(name) if fold_name(text) in listed}
     return next(iter(spellings.values())) if len(spellings) == 1 else ""
 
 

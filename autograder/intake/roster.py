@@ -74,23 +74,23 @@ class Student:
         """Whether the student counts in averages, totals and exports: listed, and neither withdrawn nor ignored."""
         return self.enrolled and not self.state
 
-    def team_in(self, chapter: str) -> str | None:
+    def find_team(self, chapter: str) -> str | None:
         """Return the group with which the student hands in a chapter, if it is fixed; else None.
 
         The work of a team that lies under the student's id stays the team's, in whatever group a later list has the student.
         """
         upload = self.uploads.get(chapter, "")
-        if self.platform_of(chapter) == "moodle" and upload and not upload.isdecimal():
+        if self.find_platform(chapter) == "moodle" and upload and not upload.isdecimal():
             return _NUMBER.sub("", upload)
         return self.teams.get(chapter)
 
-    def platform_of(self, chapter: str) -> str:
+    def find_platform(self, chapter: str) -> str:
         """Return the platform on which the student hands in a chapter; empty if unknown."""
         return self.other_platforms.get(chapter, self.platform)
 
     def number_on_moodle(self, chapter: str) -> str:
         """Return the student's number in a chapter's Moodle assignment; empty if unknown."""
-        uploaded = self.uploads.get(chapter, "") if self.platform_of(chapter) == "moodle" else ""
+        uploaded = self.uploads.get(chapter, "") if self.find_platform(chapter) == "moodle" else ""
         return self.participants.get(chapter) or (uploaded if uploaded.isdecimal() else "")
 
     @property
@@ -126,20 +126,20 @@ def fold_name(name: str) -> str:
     return unicodedata.normalize("NFC", " ".join(written.split())).casefold()
 
 
-def names_of(student: Student) -> set[str]:
+def name_forms(student: Student) -> set[str]:
     """Return the forms of a student's name in downloads: as it is, and Canvas's form without blanks, surname first."""
     if not student.name:
         return set()
     first, last = student.first_and_last_name
-    return {fold_name(student.name), _letters(f"{last}{first}")}
+    return {fold_name(student.name), _fold_letters(f"{last}{first}")}
 
 
-def is_called(student: Student, owner: str) -> bool:
+def has_name(student: Student, owner: str) -> bool:
     """Return whether the owner of a submission has the student's name."""
-    return bool({fold_name(owner), owner.casefold()} & names_of(student))
+    return bool({fold_name(owner), owner.casefold()} & name_forms(student))
 
 
-def groups_of(student: Student) -> set[str]:
+def group_names(student: Student) -> set[str]:
     """Return a student's groups, normalised: the whole cell, and its comma-separated parts as Moodle lists them."""
     return {fold_name(group) for group in (student.group, *student.group.split(",")) if group.strip()}
 
@@ -152,7 +152,7 @@ def hand_in_groups(roster: Mapping[str, Student], chapter: str) -> dict[str, str
     """
     groups = {name: [fold_name(group) for group in student.group.split(",")] for name, student in roster.items()}
     sizes = Counter(group for name, student in roster.items() if student.counts for group in {*groups[name]})
-    teams = {name: student.team_in(chapter) for name, student in roster.items()}
+    teams = {name: student.find_team(chapter) for name, student in roster.items()}
     return {
         name: min(groups[name], key=lambda group: (sizes[group], group)) if team is None else fold_name(team)
         for name, team in teams.items()
@@ -168,17 +168,17 @@ def team_members(roster: Mapping[str, Student], owner: str, chapter: str) -> lis
     """
     name = fold_name(owner)
     students = [student for student in roster.values() if student.enrolled]
-    if any(name in names_of(student) for student in students):
+    if any(name in name_forms(student) for student in students):
         return []
     members = [
         student
         for student in students
-        if name in (groups_of(student) if (team := student.team_in(chapter)) is None else {fold_name(team)})
+        if name in (group_names(student) if (team := student.find_team(chapter)) is None else {fold_name(team)})
     ]
     return [student.id for student in sorted(members, key=lambda one: (chapter not in one.uploads, one.id))]
 
 
-def _letters(name: str) -> str:
+def _fold_letters(name: str) -> str:
     return "".join(sign for sign in unicodedata.normalize("NFC", name).casefold() if sign.isalnum())
 
 

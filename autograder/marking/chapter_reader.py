@@ -46,12 +46,12 @@ class ChapterReader:
 
     def exercises(self) -> list[Question]:
         """Return the chapter's exercises without answers, in the order of the notebook."""
-        return self._exercises(released_manifest(self.course, self.chapter))
+        return self._list_exercises(released_manifest(self.course, self.chapter))
 
     def questions(self) -> list[Question]:
         """Return the exercises that lost points, followed by the questions that are answered in words."""
         with open_gradebook(self.course) as gradebook:
-            return [one for one in self._questions(gradebook) if one.answers or not one.is_code]
+            return [one for one in self._read_questions(gradebook) if one.answers or not one.is_code]
 
     def question(self, name: str, gradebook: Gradebook | None = None) -> Question | None:
         """Return a question or an exercise by its name; None if it does not exist.
@@ -61,12 +61,12 @@ class ChapterReader:
             gradebook: the course's gradebook, if it is open.
         """
         with open_gradebook(self.course) if gradebook is None else nullcontext(gradebook) as opened:
-            return next(iter(self._questions(opened, name)), None)
+            return next(iter(self._read_questions(opened, name)), None)
 
-    def _questions(self, gradebook: Gradebook, name: str = "") -> list[Question]:
+    def _read_questions(self, gradebook: Gradebook, name: str = "") -> list[Question]:
         manifest = released_manifest(self.course, self.chapter, gradebook)
         in_words = [_text_question(manifest, cell) for cell in manifest.cells if cell.is_answer]
-        questions = [one for one in (*self._exercises(manifest), *in_words) if name in ("", one.name)]
+        questions = [one for one in (*self._list_exercises(manifest), *in_words) if name in ("", one.name)]
         cells = {cell for one in questions for cell in (one.name, one.graded_cell)}
         marks = read_marks(gradebook, self.course, self.chapter, cells)
         return [
@@ -74,7 +74,7 @@ class ChapterReader:
             for one in questions
         ]
 
-    def _exercises(self, manifest: Manifest) -> list[Question]:
+    def _list_exercises(self, manifest: Manifest) -> list[Question]:
         in_source = _read_source_texts(self.course.folder("source", ".", self.chapter) / f"{self.chapter}.ipynb")
         return [
             Question(cell.name, title, prompt, test.points, is_code=True, stub=cell.source, reference=reference)

@@ -40,7 +40,7 @@ class GradedCode:
             if result.status == "graded":
                 for exercise in result.exercises:
                     answers.setdefault(exercise.name, [])
-                for answer in self._wrong_answers(result):
+                for answer in self._find_wrong_answers(result):
                     answers[answer.exercise].append(answer)
         return {name: sorted(group, key=lambda answer: answer.student) for name, group in answers.items() if group}
 
@@ -60,7 +60,7 @@ class GradedCode:
         graded = (result for result in self.results if result.status == "graded")
         return {result.student: part for result in graded for part in result.exercises if part.name == exercise}
 
-    def _wrong_answers(self, result: GradeResult) -> Iterator[CodeAnswer]:
+    def _find_wrong_answers(self, result: GradeResult) -> Iterator[CodeAnswer]:
         wrong = [exercise for exercise in result.exercises if exercise.score < exercise.max_score]
         if not wrong:
             return

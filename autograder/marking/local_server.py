@@ -14,7 +14,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandler
 
 from autograder.errors import CourseError
-from autograder.grading.feedback.markup import markdown, points_text
+from autograder.grading.feedback.markup import markdown_html, points_text
 
 HERE = Path(__file__).parent
 _HEADERS = {
@@ -111,7 +111,7 @@ class LocalHandler(RequestHandler):
 
     def show(self, template: str, **values: Any) -> None:
         """Render a template with the values that all templates use."""
-        shared = {"chapter": self.application.chapter, "points_text": points_text, "markdown": markdown}
+        shared = {"chapter": self.application.chapter, "points_text": points_text, "markdown": markdown_html}
         self.render(template, **shared, **values)
 
     def body(self) -> dict[str, Any]:

@@ -119,7 +119,7 @@ class Marks:
         if entry is None:
             raise CourseError(f"there is no mark {entry_id!r} to undo", where=self.journal.path)
         with self._open_question(entry.question) as (gradebook, question):
-            current = {student: (answer.state, answer.ticks) for student, answer in _all_answers(question).items()}
+            current = {student: (answer.state, answer.ticks) for student, answer in _read_all_answers(question).items()}
             changes = {
                 student: change.inverse()
                 for student, change in entry.changes.items()
@@ -152,7 +152,9 @@ class Marks:
                 )
                 for move in moves
             }
-            return self._write_changes(gradebook, question, changes, reason="rubric"), sum(move.moves for move in moves)
+            return self._write_changes(gradebook, question, changes, reason="rubric"), sum(
+                move.changes_points for move in moves
+            )
 
     def history(self) -> list[Entry]:
         """Return the chapter's committed journal entries, oldest first."""
@@ -182,7 +184,7 @@ class Marks:
         unfinished = [entry for entry in self.journal.entries()[1] if entry.chapter == self.chapter]
         for entry in unfinished:
             with self._open_question(entry.question) as (_, question):
-                answers = _all_answers(question)
+                answers = _read_all_answers(question)
             written = any(
                 student in answers and answers[student].state == change.after != change.before
                 for student, change in entry.changes.items()
@@ -208,7 +210,7 @@ class Marks:
     ) -> Entry:
         time = datetime.now().astimezone().isoformat(timespec="seconds")
         entry = Entry(secrets.token_hex(6), time, self.marker, self.chapter, question.name, changes, undoes, reason)
-        answers = _all_answers(question)
+        answers = _read_all_answers(question)
         self.journal.begin(entry)
         # Whether a commit that failed has arrived is not certain; `recover` asks the gradebook.
         connection = gradebook.db.connection()
@@ -238,7 +240,7 @@ class Marks:
             logger.warning("The penalties for late work wait for the next report or export: %s", error)
 
 
-def _all_answers(question: Question) -> dict[str, Answer]:
+def _read_all_answers(question: Question) -> dict[str, Answer]:
     """Return all answers to a question by student, because a mark can be undone after its answer left the page."""
     return {answer.student: answer for answer in (*question.answers, *question.others)}
 

@@ -84,7 +84,7 @@ class Pseudonyms:
         self._secret = secret
         self._students: dict[tuple[str, str], str] = {}
 
-    def pseudonym_of(self, question: str, student: str) -> str:
+    def get_pseudonym(self, question: str, student: str) -> str:
         """Return the pseudonym of a student for a question."""
         pseudonym = hmac.new(self._secret, f"{question}\0{student}".encode(), hashlib.sha256).hexdigest()[:16]
         self._students[question, pseudonym] = student
@@ -181,7 +181,7 @@ def _shown_group(
     points, comment, ticks = next(iter(states)) if len(states) == 1 else (None, None, None)
     members = tuple(
         ShownMember(
-            pseudonyms.pseudonym_of(question.name, answer.student),
+            pseudonyms.get_pseudonym(question.name, answer.student),
             label,
             answer.version,
             mark_text(answer),

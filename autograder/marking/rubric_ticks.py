@@ -31,7 +31,7 @@ class Move:
     is_override: bool  # whether the marker set the points to something else than the sum
 
     @property
-    def moves(self) -> bool:
+    def changes_points(self) -> bool:
         """Whether the points change."""
         return self.answer.state.points is None or abs(self.points - self.answer.state.points) > _EQUAL
 

@@ -1,1 +1,1 @@
-"""Ask about code: questions about a student's own, conversations, and exams."""
+"""Make questions about code: a quiz and interviews about a student's own code, and exams about known mistakes."""

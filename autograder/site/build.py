@@ -108,7 +108,7 @@ def build_site(
     _check_jupyter_book()
     offered = {chapter: [path.resolve() for path in paths] for chapter, paths in (downloads or {}).items()}
     if complete_downloads is None:
-        _check_downloads(offered, chapters or chapters_of(root))
+        _check_downloads(offered, chapters or list_site_chapters(root))
     output = site_folder(root, output)
     cache = (cache or root / _CACHE).resolve()
     with _convert_write_errors(output, cache):
@@ -116,15 +116,15 @@ def build_site(
         with _lock_cache(cache):
             shown = course or SiteCourse()
             decks = () if slides is None else tuple(sorted(path.stem for path in slides.glob("*.html")))
-            report = _run(root, cache, offered, chapters, shown, decks, progress or (lambda line: None))
+            report = _run_in_cache(root, cache, offered, chapters, shown, decks, progress or (lambda line: None))
             if complete_downloads is not None:
                 complete_downloads()
-                _check_downloads(offered, chapters or chapters_of(root))
+                _check_downloads(offered, chapters or list_site_chapters(root))
             copy_downloads(offered, cache / "_build" / "html")
             shutil.rmtree(cache / "_build" / "html" / SLIDES, ignore_errors=True)
             if slides is not None:
                 shutil.copytree(slides, cache / "_build" / "html" / SLIDES)
-            _publish(cache / "_build" / "html", output)
+            _publish_site(cache / "_build" / "html", output)
     seconds = time.monotonic() - started
     return SiteReport(output, pages=report.pages, seconds=seconds, runtimes=report.runtimes, words=report.words)
 
@@ -134,7 +134,7 @@ def site_folder(root: Path, output: Path | None = None) -> Path:
     return (output or root / _OUTPUT).resolve()
 
 
-def chapters_of(root: Path) -> list[str]:
+def list_site_chapters(root: Path) -> list[str]:
     """Return the names of chapters with a lesson or exercises, in lecture order."""
     folders = (path.parent for name in ("lesson.md", "exercises.md") for path in (root / "chapters").glob(f"*/{name}"))
     return sorted({folder.name for folder in folders})
@@ -217,7 +217,7 @@ def _lock_cache(cache: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _run(
+def _run_in_cache(
     root: Path,
     cache: Path,
     downloads: Mapping[str, Sequence[Path]],
@@ -353,7 +353,7 @@ def _format_faults(faults: Sequence[str]) -> str:
     return "\n".join(f"- {fault}" for fault in faults)
 
 
-def _publish(built: Path, output: Path) -> None:
+def _publish_site(built: Path, output: Path) -> None:
     """Replace the old site by the built one."""
     # GitHub Pages hides folders that begin with an underscore, unless told that no Jekyll is wanted.
     (built / ".nojekyll").touch()

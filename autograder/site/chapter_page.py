@@ -22,7 +22,7 @@ class ChapterPage:
     kind: str  # ``"lesson"`` or ``"exercises"``
 
     @classmethod
-    def of(cls, docname: str) -> ChapterPage | None:
+    def from_document(cls, docname: str) -> ChapterPage | None:
         """Return the chapter page for a document name; None for any other document."""
         match = _DOCNAME.match(docname)
         return cls(*match.groups()) if match else None

@@ -18,7 +18,7 @@ from docutils.parsers.rst import Directive
 from autograder.checking.exercise import Exercise
 from autograder.checks.headings import headings
 from autograder.course.authoring.chapter import Chapter
-from autograder.course.authoring.numbering import efforts
+from autograder.course.authoring.numbering import list_efforts
 from autograder.course.authoring.overview import required_exercises
 from autograder.site.page_parts.closed_chapters import site_chapters
 
@@ -34,10 +34,10 @@ class CourseMap(Directive):  # type: ignore[misc] # docutils has no types
             env.note_dependency(str(chapter.path))
             env.note_dependency(str(chapter.lesson))
         up = "../" * str(env.docname).count("/")
-        return [nodes.raw("", road(course, lambda document: f"{up}{document}.html"), format="html")]
+        return [nodes.raw("", course_map_html(course, lambda document: f"{up}{document}.html"), format="html")]
 
 
-def road(course: list[Chapter], link: Callable[[str], str]) -> str:
+def course_map_html(course: list[Chapter], link: Callable[[str], str]) -> str:
     """Return the map as HTML: a station for each chapter, a chip for each exercise."""
     registry = course[0].registry
     shown = {exercise.name for chapter in course for exercise in chapter.exercises()}
@@ -82,7 +82,7 @@ def _chip_html(exercise: Exercise, chapter: Chapter, places: Mapping[str, str], 
 
 def _prompt_anchors(chapter: Chapter) -> dict[str, str]:
     """Return the anchors of an exercise page's prompts, by exercise."""
-    return {effort.name: f"#{heading_anchor(effort.heading)}" for effort in efforts(chapter)}
+    return {effort.name: f"#{heading_anchor(effort.heading)}" for effort in list_efforts(chapter)}
 
 
 def heading_anchor(heading: str) -> str:

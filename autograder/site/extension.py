@@ -53,7 +53,7 @@ from autograder.site.launch_links import LaunchSettings, launch_links
 from autograder.site.lesson_links import link_headings
 from autograder.site.page_body import element_files, image_faults
 from autograder.site.page_parts.closed_chapters import closed_chapters, register_closed_chapters, remove_closed_links
-from autograder.site.page_parts.exercise_notes import annotate
+from autograder.site.page_parts.exercise_notes import annotate_page
 from autograder.site.page_parts.notation_page import fold_letters
 from autograder.site.page_parts.sidebar import shorten_sidebar
 from autograder.site_address import site_address
@@ -100,7 +100,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-read", store_word_count)
     app.connect("doctree-resolved", link_lesson)
     app.connect("html-page-context", dress_page, priority=600)
-    app.connect("build-finished", finish)
+    app.connect("build-finished", finish_build)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -138,7 +138,7 @@ def prepare_docstring(app: object, what: str, name: str, obj: object, options: o
 
 def store_word_count(app: Sphinx, document: nodes.document) -> None:
     """Store the word count of a lesson in its page's metadata."""
-    page = ChapterPage.of(app.env.docname)
+    page = ChapterPage.from_document(app.env.docname)
     if page is not None and page.kind == "lesson":
         app.env.metadata[app.env.docname][_WORDS] = count_words(document)
         # Its sections link the exercises that practise them.
@@ -151,14 +151,14 @@ def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
     Also add notes to exercises, and to lessons links to their exercises. On other pages, fold the table of the
     chapters' symbols.
     """
-    page = ChapterPage.of(docname)
+    page = ChapterPage.from_document(docname)
     if app.builder.format != "html":
         return
     if page is None:
         titles = {path.parent.name[:2]: _lesson_title(app, path) for path in _lesson_paths(app)}
         fold_letters(document, titles, [name[:2] for name in _closed_chapters(app)])
         return
-    annotate(
+    annotate_page(
         document,
         Path(app.srcdir),
         page.chapter,
@@ -190,7 +190,7 @@ def _lesson_title(app: Sphinx, path: Path) -> str:
 
 def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
     """Set a page's header buttons and sidebar, add a chapter's bar, correct its roles, and check its images."""
-    page = ChapterPage.of(pagename)
+    page = ChapterPage.from_document(pagename)
     pathto = context["pathto"]
     downloads = download_links(app.config.tfcourse_downloads, page.chapter) if page else []
     settings = LaunchSettings.from_config(app.config.tfcourse_launch)
@@ -222,7 +222,7 @@ def _static_folders(app: Sphinx) -> list[Path]:
     return [Path(app.confdir) / folder for folder in app.config.html_static_path]
 
 
-def finish(app: Sphinx, exception: Exception | None) -> None:
+def finish_build(app: Sphinx, exception: Exception | None) -> None:
     """Complete the output folder and write the report."""
     if exception is None and app.builder.format == "html":
         copy_mathjax(Path(app.outdir) / "_static")

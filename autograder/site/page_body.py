@@ -26,11 +26,11 @@ class _ImageChecker(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(attrs)
         if tag == "img":
-            self._examine(f"<img src={(attributes.get('src') or '')[:80]!r}>", attributes.get("alt"))
+            self._examine_element(f"<img src={(attributes.get('src') or '')[:80]!r}>", attributes.get("alt"))
         elif tag == "svg" and attributes.get("role") == "img" and "aria-labelledby" not in attributes:
-            self._examine("<svg role='img'>", attributes.get("aria-label"))
+            self._examine_element("<svg role='img'>", attributes.get("aria-label"))
 
-    def _examine(self, element: str, text: str | None) -> None:
+    def _examine_element(self, element: str, text: str | None) -> None:
         if not (text or "").strip():
             self.faults.append(f"{element} has no alternative text")
         elif _PATH.match((text or "").strip()):

@@ -128,11 +128,11 @@ def _body_digests(tree: ast.Module, names: frozenset[str]) -> dict[str, str]:
             for part in ast.walk(node):
                 if isinstance(part, _DEFINITIONS) and ast.get_docstring(part, clean=False) is not None:
                     part.body = part.body[1:] or [ast.Pass()]
-            digests[node.name] = hashlib.sha256(_dump(node).encode("utf-8", "surrogatepass")).hexdigest()
+            digests[node.name] = hashlib.sha256(_dump_node(node).encode("utf-8", "surrogatepass")).hexdigest()
     return digests
 
 
-def only_check(source: str) -> tuple[str, bool] | None:
+def find_only_check(source: str) -> tuple[str, bool] | None:
     """Return the name that a cell checks and whether with hidden tests, or None if the cell does anything else.
 
     Its statements are calls ``check(name)`` and ``check(name, hidden=True)`` with one name, and perhaps the import of ``check``.
@@ -207,7 +207,7 @@ def _find_bound_names(statements: list[ast.stmt], *, imports: bool) -> Iterator[
             yield from (name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
 
 
-def _dump(node: ast.AST) -> str:
+def _dump_node(node: ast.AST) -> str:
     try:
         return ast.dump(node)
     except RecursionError:

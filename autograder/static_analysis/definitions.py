@@ -82,7 +82,7 @@ class ModuleSource:
         """Return the lines from ``first`` to ``last`` inclusive, counted from 1."""
         return self.lines[first - 1 : last]
 
-    def source_of(self, node: ast.stmt) -> str:
+    def get_source(self, node: ast.stmt) -> str:
         """Return the source of a statement with its decorators."""
         return "\n".join(self.slice(first_line(node), last_line(node)))
 
@@ -255,14 +255,14 @@ def replace_bodies(
 def remove_tool_comments(lines: list[str]) -> list[str]:
     """Remove comments for linters and type checkers from lines of code."""
     result = list(lines)
-    for token in _tokens("\n".join(lines) + "\n"):
+    for token in _tokenize("\n".join(lines) + "\n"):
         if token.type == tokenize.COMMENT and _TOOL_COMMENT.match(token.string):
             row, column = token.start
             result[row - 1] = lines[row - 1][:column].rstrip()
     return result
 
 
-def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+def _tokenize(text: str) -> Iterator[tokenize.TokenInfo]:
     """Return the tokens of code that may be only a part of a program."""
     with suppress(tokenize.TokenError, IndentationError):
         yield from tokenize.generate_tokens(io.StringIO(text).readline)
@@ -273,7 +273,7 @@ def _find_signature_end(module: ModuleSource, node: Definition) -> int:
     start = first_line(node)
     text = "\n".join(module.slice(node.lineno, node.body[0].lineno))
     depth, lambdas = 0, 0
-    for token in _tokens(text + "\n"):
+    for token in _tokenize(text + "\n"):
         if token.type == tokenize.OP and token.string in "([{":
             depth += 1
         elif token.type == tokenize.OP and token.string in ")]}":

@@ -42,7 +42,7 @@ def standalone_source(obj: Callable[..., Any], *, rename: str) -> str:
     that no other cell's function is overwritten. Other imports are kept as imports. Docstrings are removed.
 
     Args:
-        obj: the function or class, for example a misconception's ``wrong``.
+        obj: the function or class, for example a misconception's ``implementation``.
         rename: its new name.
 
     Raises:

@@ -62,9 +62,9 @@ class _SuspicionFinder(ast.NodeVisitor):
             above = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
             telling = [part for part in parts if _is_suspicious(part)]
             if not above & MODULES or above & BUT_NOT:
-                self.found.add(_shorten(path if above & MODULES else parts[0]))
+                self.found.add(_shorten_text(path if above & MODULES else parts[0]))
             elif telling:
-                self.found.add(f"….{_shorten(telling[0])}")
+                self.found.add(f"….{_shorten_text(telling[0])}")
 
     def visit_Name(self, node: ast.Name) -> None:
         if node.id in BUILTINS:
@@ -72,7 +72,7 @@ class _SuspicionFinder(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         if _is_suspicious(node.attr):
-            self.found.add(f"….{_shorten(node.attr)}")
+            self.found.add(f"….{_shorten_text(node.attr)}")
         elif isinstance(node.value, ast.Name) and f"{node.value.id}.{node.attr}" in BUT_NOT:
             self.found.add(f"{node.value.id}.{node.attr}")
         self.visit(node.value)
@@ -83,9 +83,9 @@ class _SuspicionFinder(ast.NodeVisitor):
         if of_ipython and isinstance(node.func, ast.Attribute) and texts:  # a line with a sign, as IPython rewrites it
             first = (texts[0].split() or [""])[0]
             if node.func.attr in ("system", "getoutput"):
-                self.found |= set() if first in SHELL else {f"!{_shorten(first)}"}
+                self.found |= set() if first in SHELL else {f"!{_shorten_text(first)}"}
             elif first not in MAGICS:
-                self.found.add(f"%{_shorten(first)}")
+                self.found.add(f"%{_shorten_text(first)}")
             return
         if isinstance(node.func, ast.Name) and node.func.id == "__import__" and texts:
             self._check_modules(texts[:1])  # an import with another word
@@ -101,5 +101,5 @@ def _is_suspicious(name: str) -> bool:
     return name in TELLING or (dunder and name not in DUNDERS)
 
 
-def _shorten(text: str) -> str:
+def _shorten_text(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"

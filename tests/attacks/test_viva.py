@@ -16,8 +16,8 @@ from autograder.engine.settings import GradingSettings
 from autograder.grading.course_settings import settings_for_release
 from autograder.grading.record.results import ExerciseResult, GradeResult, write_result
 from autograder.intake.roster import Student, write_roster
-from autograder.quizzes.viva.interviews import Interview, interviews
-from autograder.quizzes.viva.pages import page
+from autograder.quizzes.viva.interviews import Interview, make_interviews
+from autograder.quizzes.viva.pages import render_page
 from tests.autograder.conftest import PROJECT, RELEASED, course_dir, released  # noqa: F401
 
 CHAPTER, EXERCISE = "03_scaled_dot_product", "causal_mask"
@@ -80,7 +80,7 @@ CODE = {
     # In place of what makes facts: a module under its name, its functions, those of the check, and the loaded function itself.
     "replaces-a-module": f"{FORGED}sys.modules['autograder.quizzes.questions.with_recordings'] = forged\n\n\n" + RIGHT,
     "replaces-functions": f"{FORGED}import autograder.quizzes.questions.with_recordings as w\n"
-    "w.gather = w.print_facts = w.questions = forged.gather\n\n\n" + RIGHT,
+    "w.gather_facts = w.print_facts = w.make_questions = forged.gather\n\n\n" + RIGHT,
     "replaces-the-check": "import autograder.checking.subject as s\ns.LocalSubject.observe = None\n\n\n" + RIGHT,
     "replaces-what-waits": f"{FORGED}for name in list(globals()):\n"
     "    if callable(globals()[name]) and len(name) == 33:\n        globals()[name] = forged.print_facts\n\n\n" + RIGHT,
@@ -126,7 +126,7 @@ def made(course_dir: Path) -> tuple[Course, list[Interview]]:  # noqa: F811
     for student, code in CODE.items():
         hand_in(course, student, code)
     settings = settings_for_release(course, CHAPTER, GradingSettings(seed=5, allow_weaker=True))
-    return course, interviews(course, CHAPTER, 4, settings)
+    return course, make_interviews(course, CHAPTER, 4, settings)
 
 
 def test_hostile_code_gives_no_question_or_right_ones_and_no_markup(made: tuple[Course, list[Interview]]) -> None:
@@ -140,16 +140,16 @@ def test_hostile_code_gives_no_question_or_right_ones_and_no_markup(made: tuple[
         assert interview.problem.isprintable()
         assert not any("thought of" in question.text for _, question in interview.questions)
     for name in ("questions", "keys"):
-        html = page(name, found, "chapter")
+        html = render_page(name, found, "chapter")
         assert not re.search(r"<(script|img|iframe|a|form|svg|object|link)\b", html)
         assert "49" not in re.findall(r"\{\{.*?\}\}|49", html)
         assert "default-src 'none'" in html
-    shown = page("questions", found, "chapter")
+    shown = render_page("questions", found, "chapter")
     assert "&lt;script&gt;" in shown
     assert "The key is A" not in shown
     assert (
         "window.hostile"
-        not in page("questions", [by_student["honest"]], "chapter").replace(MARKUP, "").partition("<pre")[2]
+        not in render_page("questions", [by_student["honest"]], "chapter").replace(MARKUP, "").partition("<pre")[2]
     )
 
     # Nothing is run again: what was made before is kept, and so is its seed.
@@ -157,5 +157,5 @@ def test_hostile_code_gives_no_question_or_right_ones_and_no_markup(made: tuple[
         raise AssertionError("it runs again")
 
     settings = settings_for_release(course, CHAPTER, GradingSettings(seed=5, allow_weaker=True))
-    again = interviews(course, CHAPTER, 4, settings, make_executor=refuse)  # type: ignore[arg-type]
+    again = make_interviews(course, CHAPTER, 4, settings, make_executor=refuse)  # type: ignore[arg-type]
     assert again == found

@@ -18,7 +18,7 @@ from nbgrader.api import Gradebook
 
 from autograder.checks import exercise
 from autograder.commands.main import main
-from autograder.course.authoring.chapter import chapters, find_chapter
+from autograder.course.authoring.chapter import find_chapter, load_chapters
 from autograder.course.authoring.exercise_source import solution_source
 from autograder.course.folder import Course
 from autograder.course.known_names import store_project_chapters
@@ -67,7 +67,7 @@ def _release(root: Path) -> None:
         generate_assignment(course.config(), chapter)
         # What students have installed is what their code finds when it is graded.
         student_build.build_student_wheel(PROJECT, find_chapter(PROJECT, chapter), root / "student" / chapter)
-    store_project_chapters(root, (chapter.name for chapter in chapters(PROJECT)))
+    store_project_chapters(root, (chapter.name for chapter in load_chapters(PROJECT)))
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def made_once(folder: Path, make: Callable[[Path], object]) -> Path:
             # nbgrader calls alembic by its name when it makes a gradebook; it lies beside this Python.
             patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
             # No test reads the recorded answers of these students' packages, which take a minute.
-            patch.setattr(student_build, "_recordings", lambda root, chapter: {})
+            patch.setattr(student_build, "_read_recordings", lambda root, chapter: {})
             make(root.with_name("making"))
             root.with_name("making").rename(root)
     return root

@@ -94,7 +94,7 @@ class Actor:
 def test_solutions_and_stubs_are_run_by_the_graders_kernel_and_are_sound(project: Path) -> None:
     told: list[str] = []
     solved = solve(project, ["04"], progress=told.append)
-    assert [(item.exercise, item.sound, item.error) for item in solved] == [(name, True, "") for name in KEPT]
+    assert [(item.exercise, item.is_sound, item.error) for item in solved] == [(name, True, "") for name in KEPT]
     assert all(item.solution is not None and item.solution.score == item.solution.max_score > 0 for item in solved)
     assert all(item.stub is not None and item.stub.score == 0 for item in solved)
     assert told == [f"{CHAPTER}: solutions on cpu", f"{CHAPTER}: stubs on cpu"]
@@ -103,7 +103,7 @@ def test_solutions_and_stubs_are_run_by_the_graders_kernel_and_are_sound(project
 def test_both_notebooks_are_asked_the_hidden_questions_on_the_device(project: Path) -> None:
     actor = Actor()
     assert all(
-        item.sound and item.device == "cuda" for item in solve(project, ["04"], device="cuda", make_executor=actor)
+        item.is_sound and item.device == "cuda" for item in solve(project, ["04"], device="cuda", make_executor=actor)
     )
     assert actor.device == "cuda"
     assert actor.seen == [
@@ -122,7 +122,7 @@ def test_both_notebooks_are_asked_the_hidden_questions_on_the_device(project: Pa
 )
 def test_what_is_unsound_is_told_with_its_reason(project: Path, actor: Actor, words: tuple[str, ...]) -> None:
     for item in solve(project, ["04"], make_executor=actor):
-        assert not item.sound
+        assert not item.is_sound
         assert str(item).startswith("UNSOUND")
         assert not item.to_dict()["sound"]
         for word in words:
@@ -141,7 +141,7 @@ def test_an_exercise_that_the_notebook_lost_is_unsound(project: Path) -> None:
     notebook.cells = [cell for cell in notebook.cells if "merge_heads" not in cell.metadata.nbgrader.grade_id]
     nbformat.write(notebook, path)
     lost = solve(project, ["04"], make_executor=Actor())[1]
-    assert (lost.exercise, lost.sound, lost.solution) == ("merge_heads", False, None)
+    assert (lost.exercise, lost.is_sound, lost.solution) == ("merge_heads", False, None)
     assert "test cell" in lost.error
 
 
@@ -155,4 +155,6 @@ def test_auto_means_every_device_that_is_there(monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.cuda
 def test_solutions_and_stubs_are_sound_on_an_accelerator(project: Path, accelerator: str) -> None:
     solved = solve(project, ["04"], device=accelerator)
-    assert [(item.exercise, item.device, item.sound) for item in solved] == [(name, accelerator, True) for name in KEPT]
+    assert [(item.exercise, item.device, item.is_sound) for item in solved] == [
+        (name, accelerator, True) for name in KEPT
+    ]

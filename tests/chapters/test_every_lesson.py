@@ -7,7 +7,7 @@ import re
 import jupytext
 import pytest
 
-from autograder.course.authoring.chapter import chapters
+from autograder.course.authoring.chapter import load_chapters
 from autograder.site.page_parts.exercise_notes import exercises_by_heading
 
 from .lesson import ROOT
@@ -98,7 +98,7 @@ def test_every_fold_says_what_is_in_it(path):
             assert re.search(r'^:mystnb: \{code_prompt_show: "Show ', cell, flags=re.M), cell
 
 
-@pytest.mark.parametrize("chapter", chapters(ROOT), ids=lambda chapter: chapter.name)
+@pytest.mark.parametrize("chapter", load_chapters(ROOT), ids=lambda chapter: chapter.name)
 def test_no_section_links_an_exercise_that_needs_a_later_section(chapter):
     headings = re.findall(r"^#+ (.*)$", (ROOT / "chapters" / chapter.name / "lesson.md").read_text("utf-8"), flags=re.M)
     for heading, efforts in exercises_by_heading(chapter).items():

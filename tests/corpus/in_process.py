@@ -16,7 +16,7 @@ from nbformat.v4 import new_output
 from autograder.checks import exercise
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
-from autograder.intake.notebook.problem import problems_of
+from autograder.intake.notebook.problem import read_problems
 
 
 def _inputs() -> dict[str, tuple[Any, ...]]:
@@ -50,7 +50,7 @@ def check(function: Any, *, hidden: bool = False) -> float:
 def run(notebook: Any) -> None:
     """Run a sanitised notebook in place: every graded cell gets a score or an error."""
     names: dict[str, Any] = {"__name__": "__main__", "get_ipython": _NoShell}
-    fatal = any(problem.fatal for problem in problems_of(notebook))
+    fatal = any(problem.fatal for problem in read_problems(notebook))
     for cell in notebook.cells:
         if cell.cell_type == "code":
             mark = cell.metadata.get("nbgrader", {})

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from autograder.commands.main import main
 from autograder.course.authoring.chapter import find_chapter
 from autograder.course.authoring.myst import write_notebook
-from autograder.course.authoring.selection import select
+from autograder.course.authoring.selection import select_exercises
 from autograder.course.authoring.solution_notebook import source_notebook
 from autograder.course.folder import Course
 from autograder.course.release.nbgrader_release import generate_assignment
@@ -69,7 +69,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write_source(root: Path, name: str, selection: tuple[str, ...]) -> None:
     """Write the source notebook of some exercises of a chapter."""
-    chapter = select(find_chapter(PROJECT, name), lambda exercise: exercise in selection)
+    chapter = select_exercises(find_chapter(PROJECT, name), lambda exercise: exercise in selection)
     source = root / "source" / name / f"{name}.ipynb"
     source.parent.mkdir(parents=True)
     source.write_bytes(write_notebook(source_notebook(chapter)))
@@ -242,7 +242,7 @@ def test_assignments_with_similar_names_are_graded_one_by_one(course: Course, mo
     points = {f"count_{tag}": number for tag, number in zip("pqrs", (0.5, 1.0, 1.5, 2.0), strict=True)}
     executor = Scripted({"ada": points})
     monkeypatch.setattr(
-        "autograder.grading.run._executions_here",
+        "autograder.grading.run._run_locally",
         lambda workers, settings, submissions: map(executor.grade_one, submissions),
     )
     for number, name in enumerate(OWN_NAMES, start=1):

@@ -11,7 +11,7 @@ import pytest
 from autograder.engine.settings import GradingSettings
 from autograder.grading.course_settings import settings_for_release
 from autograder.grading.record.results import ExerciseResult, GradeResult
-from autograder.grading.replay import rerun
+from autograder.grading.replay import rerun_submissions
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.manifest import released_manifest
 
@@ -55,7 +55,9 @@ def graded(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
         path.parent.mkdir(parents=True)
         path.write_bytes(work.json())
     known = [GradeResult(student, CHAPTER, "graded") for student in handed_in]
-    results = rerun(course, released_manifest(course, CHAPTER), known, settings_for_release(course, CHAPTER, SETTINGS))
+    results = rerun_submissions(
+        course, released_manifest(course, CHAPTER), known, settings_for_release(course, CHAPTER, SETTINGS)
+    )
     return {
         oddity.name: Graded(handed_in[result.student], result)
         for result in results

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 
-from autograder.quizzes.exam.kinds import Item
+from autograder.quizzes.exam.kinds import ExamQuestion
 
 
 def _likeness(options: Sequence[str], index: int) -> float:
     return sum(SequenceMatcher(None, options[index], other).ratio() for i, other in enumerate(options) if i != index)
 
 
-def _extreme(value: Callable[[Sequence[str], int], float], sign: int = 1) -> Callable[[Item], int]:
+def _extreme(value: Callable[[Sequence[str], int], float], sign: int = 1) -> Callable[[ExamQuestion], int]:
     return lambda item: max(range(len(item.options)), key=lambda index: (sign * value(item.options, index), -index))
 
 
-STRATEGIES: Mapping[str, Callable[[Item], int]] = {
+STRATEGIES: Mapping[str, Callable[[ExamQuestion], int]] = {
     "the longest option": _extreme(lambda options, index: len(options[index])),
     "the shortest option": _extreme(lambda options, index: len(options[index]), -1),
     "the odd one out": _extreme(_likeness, -1),
@@ -28,6 +28,6 @@ STRATEGIES: Mapping[str, Callable[[Item], int]] = {
 }
 
 
-def earned(items: Sequence[Item]) -> dict[str, float]:
+def earned(items: Sequence[ExamQuestion]) -> dict[str, float]:
     """Return the share of questions that each strategy answers."""
     return {name: sum(choose(item) == item.key for item in items) / len(items) for name, choose in STRATEGIES.items()}

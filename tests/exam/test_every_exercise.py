@@ -19,8 +19,8 @@ from autograder.checking.decision import decide
 from autograder.checking.exercise import Exercise
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
-from autograder.quizzes.exam.evidence import Evidence, gather, names_of
-from autograder.quizzes.exam.kinds import KINDS, Item, family_of
+from autograder.quizzes.exam.evidence import Evidence, diagnosed_names, gather_evidence
+from autograder.quizzes.exam.kinds import KINDS, ExamQuestion, make_family
 from tests.exam.blind import earned
 
 pytestmark = [pytest.mark.audit, pytest.mark.usefixtures("one_thread")]
@@ -29,13 +29,13 @@ VERSIONS = 4
 MOST = 0.35
 
 
-def items_of(evidence: Evidence) -> list[Item]:
+def items_of(evidence: Evidence) -> list[ExamQuestion]:
     """Return a family of every kind that an exercise gives, with shuffled options."""
     made = []
     for kind in KINDS:
         rng = random.Random(f"{evidence.exercise.name} {kind}")
-        for version, item in enumerate(family_of(kind, evidence, rng, "audit", VERSIONS) or ()):
-            made.append(item.with_key_at(version, rng))
+        for version, item in enumerate(make_family(kind, evidence, rng, "audit", VERSIONS) or ()):
+            made.append(item.place_key(version, rng))
     return made
 
 
@@ -45,14 +45,14 @@ def diagnosed(exercise: Exercise, text: str) -> list[str]:
     namespace |= vars(sys.modules[exercise.reference.__module__])
     lines = ["from __future__ import annotations", *text.split("\n")]
     exec(compile("\n".join(lines), f"<printed {exercise.name}>", "exec"), namespace)
-    return names_of(decide(exercise.sheet(hidden=True), LocalSubject(namespace[exercise.name])))
+    return diagnosed_names(decide(exercise.sheet(hidden=True), LocalSubject(namespace[exercise.name])))
 
 
 def test_every_printed_text_gets_its_diagnosis_and_guessing_earns_little() -> None:
-    everything: list[Item] = []
+    everything: list[ExamQuestion] = []
     counts: Counter[tuple[str, str]] = Counter()
     for exercise in exercises().values():
-        evidence = gather(exercise)
+        evidence = gather_evidence(exercise)
         items = items_of(evidence)
         for text, mistake in {item.code: item.mistake for item in items}.items():
             assert diagnosed(exercise, text) == [mistake], f"{exercise.name}: {mistake}\n{text}"

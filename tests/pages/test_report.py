@@ -11,7 +11,7 @@ import pytest
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.grading.record.results import ExerciseResult
 from autograder.grading.record.viva_journal import Conversation, VivaAnswer
-from autograder.grading.reports.class_report import ChapterSummary, Work, summarise
+from autograder.grading.reports.class_report import ChapterSummary, StudentWork, summarise_chapters
 from autograder.grading.reports.grades import Grade
 from autograder.grading.reports.report_page import write_report
 from autograder.grading.reports.viva import VivaSummary
@@ -25,7 +25,7 @@ CHAPTERS = ("03_scaled_dot_product", "04_multi_head")
 STUDENTS = 23
 
 
-def _work(number: int, chapter: str, feedback: Path) -> Work:
+def _work(number: int, chapter: str, feedback: Path) -> StudentWork:
     """Return the work of one student; what they did follows from their number."""
     diagnosis = Diagnosis(
         f"mistake {number % 17}", "The scores are not divided by the square root of the width.", "why-scale"
@@ -64,7 +64,7 @@ def _work(number: int, chapter: str, feedback: Path) -> Work:
         handed_in=handed_in,
     )
     problems = ("test_causal_mask: It was stopped after 60 s.",) if number in (8, 9) else ()
-    return Work(
+    return StudentWork(
         grade,
         exercises=tuple(results) if handed_in else (),
         seconds=float(number),
@@ -81,7 +81,7 @@ def report(tmp_path: Path) -> Path:
     feedback.parent.mkdir()
     feedback.write_text("<!doctype html><title>Feedback</title>", encoding="utf-8")
     works = [_work(number, chapter, feedback) for chapter in CHAPTERS for number in range(STUDENTS)]
-    first, *others = summarise(works)
+    first, *others = summarise_chapters(works)
     return write_report([_with_conversations(first), *others], tmp_path / "report.html", title="Class report")
 
 
@@ -115,7 +115,7 @@ def test_all_chapters_of_the_course_fit_a_wide_screen(page, tmp_path: Path) -> N
     chapters = [f"{number:02d}_a_chapter" for number in range(1, 14)]
     works = [_work(number, chapter, tmp_path / "page.html") for chapter in chapters for number in range(STUDENTS)]
     page.set_viewport_size({"width": 1280, "height": 900})
-    page.goto(write_report(summarise(works), tmp_path / "report.html", title="Class report").as_uri())
+    page.goto(write_report(summarise_chapters(works), tmp_path / "report.html", title="Class report").as_uri())
     table = page.get_by_role("region", name="Students by chapter")
     assert table.evaluate("region => region.scrollWidth - region.clientWidth") <= 0
 

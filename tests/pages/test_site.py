@@ -19,7 +19,7 @@ from autograder.checking.verdict import section_address
 from autograder.checks import exercises
 from autograder.course.release.leaks import find_leaks, site_materials
 from autograder.course.release.secret_texts import project_secrets
-from autograder.site.build import build_site, chapters_of
+from autograder.site.build import build_site, list_site_chapters
 
 from .lesson_layout import SCREEN, WIDTH, Debts, debts
 from .page_faults import open_page, page_faults
@@ -55,7 +55,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     students = tmp_path_factory.mktemp("students")
     downloads = {
         chapter: [students / f"{chapter}.ipynb", students / f"tfcourse-1+{chapter[:2]}.whl"]
-        for chapter in chapters_of(ROOT)
+        for chapter in list_site_chapters(ROOT)
     }
     for notebook, wheel in downloads.values():
         notebook.write_text(json.dumps(NOTEBOOK), encoding="utf-8")

@@ -33,7 +33,7 @@ SAMPLE = [
 
 def verdict_on(name: str, mistake: Misconception, device: str) -> Verdict:
     sheet = exercise(name).sheet(device=device)
-    return judge_answers(sheet, collect_answers(sheet, LocalSubject(mistake.wrong)))
+    return judge_answers(sheet, collect_answers(sheet, LocalSubject(mistake.implementation)))
 
 
 @pytest.mark.parametrize("name", SAMPLE)

@@ -19,13 +19,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.checking.judges import same_answer
+from autograder.checking.judges import is_same_answer
 from autograder.checking.request import Observation, Request
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
 from autograder.quizzes.questions.inputs import Input, result_text, short_text, visible_inputs
-from autograder.quizzes.questions.properties import properties
+from autograder.quizzes.questions.properties import call_properties
 
 _ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(_ROOT), str(_ROOT / "tests" / "autograder" / "checks")]
@@ -85,7 +85,7 @@ class Author:
 
     def _differing(self, source: str, requests: Sequence[Request]) -> list[bool]:
         before, after = self._answers(self._source, requests), self._answers(source, requests)
-        return [not same_answer(a, b) for a, b in zip(before, after, strict=True)]
+        return [not is_same_answer(a, b) for a, b in zip(before, after, strict=True)]
 
     def _patched(self, sentence: str) -> str:
         found = _CHANGE.fullmatch(sentence)
@@ -111,14 +111,16 @@ class Author:
         fitting = []
         for option in options:
             names = [one for one in exercise(self._name).misconceptions if one.explanation.startswith(option)]
-            wrong = [[LocalSubject(one.wrong).observe(request) for request in self._calls] for one in names]
-            if any(all(map(same_answer, mine, other)) for other in wrong):
+            wrong = [[LocalSubject(one.implementation).observe(request) for request in self._calls] for one in names]
+            if any(all(map(is_same_answer, mine, other)) for other in wrong):
                 fitting.append(option)
         return " or ".join(fitting)
 
     def _purpose(self, found: re.Match[str], options: list[str]) -> str:
         differing = self._differing(self._patched(found["change"]), self._calls)
-        holds = {one: [one.removeprefix("only if ") in properties(call) for call in self._calls] for one in options}
+        holds = {
+            one: [one.removeprefix("only if ") in call_properties(call) for call in self._calls] for one in options
+        }
         return " or ".join(
             option
             for option, holding in holds.items()
@@ -234,7 +236,7 @@ def main() -> None:
     signal.signal(signal.SIGALRM, _stop)
     for line in sys.stdin:
         order = json.loads(line)
-        code = Code.of(solutions(order["exercise"])[order["number"]])
+        code = Code.from_candidate(solutions(order["exercise"])[order["number"]])
         author = Author(code.name, code.source, code.namespace, exercise(order["exercise"]).sheet())
         answers = []
         for text, options in order["questions"]:

@@ -16,8 +16,8 @@ import pytest
 
 from autograder.checks import exercise, exercises
 from autograder.quizzes.questions.code import Code, NoSourceError
-from autograder.quizzes.questions.facts import Facts, gather
-from autograder.quizzes.questions.kinds import questions
+from autograder.quizzes.questions.facts import Facts, gather_facts
+from autograder.quizzes.questions.kinds import make_questions
 from tests.questions.author import solutions
 
 pytestmark = [pytest.mark.audit, pytest.mark.usefixtures("one_thread")]
@@ -55,7 +55,7 @@ def facts_of(name: str) -> dict[int, Facts]:
     found, refused = {}, {}
     for number, solution in enumerate(solutions(name)):
         try:
-            found[number] = gather(Code.of(solution), exercise(name).sheet())
+            found[number] = gather_facts(Code.from_candidate(solution), exercise(name).sheet())
         except NoSourceError as error:
             refused[number] = str(error)
     assert 0 not in refused, "a reference has source"
@@ -66,11 +66,11 @@ def facts_of(name: str) -> dict[int, Facts]:
 @pytest.mark.parametrize("name", list(exercises()))
 def test_every_key_is_the_author_s(name, ask) -> None:
     for number, facts in facts_of(name).items():
-        chosen = questions(facts, "one")
+        chosen = make_questions(facts, "one")
         assert sum(one.generic for one in chosen) <= 2
         COUNTS.append(len(chosen))
         # The second execution is in another process, and the options have another order.
-        asked = [*chosen, *questions(facts, "another")]
+        asked = [*chosen, *make_questions(facts, "another")]
         answers = ask(name, number, [(one.text, tuple(reversed(one.options))) for one in asked])
         assert [(one.text, one.answer) for one in asked] == [
             (one.text, answer) for one, answer in zip(asked, answers, strict=True)

@@ -382,7 +382,7 @@ def _change_check(semester: Exceptions) -> None:
     executor = ChangedCheck(Course(semester.course), "causal_mask")
     semester.patch.setattr("autograder.grading.course_settings.checks_hash", lambda: "another")
     semester.patch.setattr(
-        "autograder.grading.run._executions_here",
+        "autograder.grading.run._run_locally",
         lambda workers, settings, submissions: map(executor.grade_one, submissions),
     )
     semester.output["regrade"] = semester.run("regrade", "03", *_OPTIONS)

@@ -222,7 +222,7 @@ def _change_check(semester: Semester) -> None:
     semester.patch.setattr("autograder.grading.course_settings.checks_hash", lambda: "another")
     executor = ChangedCheck(semester.course)
     semester.patch.setattr(
-        "autograder.grading.run._executions_here",
+        "autograder.grading.run._run_locally",
         lambda workers, settings, submissions: map(executor.grade_one, submissions),
     )
     semester.output[DRY_RUN] = semester.run(*shlex.split(DRY_RUN)[1:], *_OPTIONS)

@@ -25,7 +25,7 @@ def semester(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exceptions]:
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         patch.chdir(PROJECT)
         # Recorded answers are for checks at home and take half a minute per chapter.
-        patch.setattr(student_build, "_recordings", lambda root, chapter: {})
+        patch.setattr(student_build, "_read_recordings", lambda root, chapter: {})
         yield play(folder, patch)
 
 

@@ -26,7 +26,7 @@ def _up(name: str) -> str:
 def test_lessons_and_exercises_belong_to_their_chapter_and_nothing_else_does(
     docname: str, page: ChapterPage | None
 ) -> None:
-    assert ChapterPage.of(docname) == page
+    assert ChapterPage.from_document(docname) == page
 
 
 def test_the_bar_marks_the_page_one_is_on_links_the_other_and_saves_files() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from autograder.site.build import chapters_of
+from autograder.site.build import list_site_chapters
 
 ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
@@ -36,5 +36,5 @@ def test_solutions_rubrics_and_grades_are_never_read() -> None:
 
 def test_chapters_stand_in_lecture_order_lesson_before_exercises() -> None:
     listed = [entry["file"] for entry in ENTRIES if entry["file"].startswith("chapters/")]
-    expected = [f"chapters/{name}/{kind}" for name in chapters_of(ROOT) for kind in ("lesson", "exercises")]
+    expected = [f"chapters/{name}/{kind}" for name in list_site_chapters(ROOT) for kind in ("lesson", "exercises")]
     assert listed == expected

@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 from docutils import nodes
 
-from autograder.course.authoring.chapter import Chapter, chapters
+from autograder.course.authoring.chapter import Chapter, load_chapters
 from autograder.course.authoring.numbering import Effort
 from autograder.site.page_parts.exercise_notes import (
     Note,
     Prerequisite,
     add_notes,
     add_practice,
-    details,
+    build_notes,
+    details_html,
     efforts_by_name,
     exercises_by_heading,
-    notes,
-    overview,
+    overview_html,
 )
 
 ROOT = Path(__file__).parents[2]
-COURSE = chapters(ROOT)
+COURSE = load_chapters(ROOT)
 PLACES = efforts_by_name(COURSE)
 NOTE = Note(
     Effort("top_p", 6, "Mass: `top_p`", 2, 15),
@@ -61,29 +61,29 @@ def test_every_exercise_pays_what_its_test_cell_says(chapter: Chapter) -> None:
         for cell in chapter.notebook().cells
         if "nbgrader" in cell.metadata
     }
-    for note in notes(chapter, PLACES, link):
+    for note in build_notes(chapter, PLACES, link):
         name = note.effort.name
         assert note.points == cells.get(f"test_{name}", cells[name])
 
 
 def test_an_exercise_needs_what_its_reference_calls() -> None:
-    by_name = {note.effort.name: note for note in notes(COURSE[2], PLACES, link)}
+    by_name = {note.effort.name: note for note in build_notes(COURSE[2], PLACES, link)}
     assert [needed.text for needed in by_name["projected_attention"].needed] == ["3", "6"]
     assert by_name["causal_mask"].needed == ()
-    llama = {note.effort.name: note for note in notes(COURSE[12], PLACES, link)}
+    llama = {note.effort.name: note for note in build_notes(COURSE[12], PLACES, link)}
     assert "../../chapters/04_multi_head/exercises.html#splitting-the-width-into-heads-split-heads" in [
         needed.address for needed in llama["GroupedQueryAttention"].needed
     ]
 
 
 def test_the_line_states_difficulty_time_points_and_needs() -> None:
-    text = details(NOTE)
+    text = details_html(NOTE)
     for part in ("★★☆", "about 15 minutes", "4 points", "you need exercise <a", "<code><a", "Half precision."):
         assert part in text
 
 
 def test_the_overview_adds_up_minutes_and_points() -> None:
-    text = overview([NOTE, NOTE])
+    text = overview_html([NOTE, NOTE])
     assert "<td>30 min</td><td>8</td>" in text
     assert text.count("6 · Mass: <code>top_p</code>") == 2
 
@@ -92,8 +92,8 @@ def test_notes_replace_the_line_of_effort_under_its_heading() -> None:
     document = page("6 · Mass: top_p", "7 · Something else")
     add_notes(document, [NOTE])
     table, line = markup(document)
-    assert table == overview([NOTE])
-    assert line == details(NOTE)
+    assert table == overview_html([NOTE])
+    assert line == details_html(NOTE)
     assert document.astext().count("Difficulty ★★") == 1
 
 

@@ -12,17 +12,17 @@ import pytest
 import yaml
 
 from autograder.checks import exercises
-from autograder.course.authoring.chapter import chapters
+from autograder.course.authoring.chapter import load_chapters
 from autograder.errors import CourseError
-from autograder.site.front_page.attempts import attempts_html, read_attempts, verdict_of
+from autograder.site.front_page.attempts import attempts_html, check_attempt, read_attempts
 from autograder.site.front_page.cards import cards_html, parse_card_texts
-from autograder.site.front_page.facts import Facts, count, fact, facts_html, read_facts
+from autograder.site.front_page.facts import Facts, course_count, course_fact, facts_html, read_facts
 from autograder.site.front_page.hero import Heads, hero_svg, parse_heads
 from autograder.site.page_body import image_faults
 
 ROOT = Path(__file__).parents[2]
 INTRO = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
-COURSE = list(chapters(ROOT))
+COURSE = list(load_chapters(ROOT))
 
 
 def block(name: str, fence: str = "```") -> str:
@@ -37,9 +37,9 @@ def link(document: str) -> str:
 
 
 def test_counts_are_those_of_the_code_and_none_stands_in_the_text() -> None:
-    assert count(ROOT, "exercises") == str(len(exercises()))
-    assert count(ROOT, "chapters") == str(len(COURSE))
-    assert int(count(ROOT, "exercise-hours")) > int(count(ROOT, "reading-hours")) > 5
+    assert course_count(ROOT, "exercises") == str(len(exercises()))
+    assert course_count(ROOT, "chapters") == str(len(COURSE))
+    assert int(course_count(ROOT, "exercise-hours")) > int(course_count(ROOT, "reading-hours")) > 5
     text = re.sub(r"```.*?```", "", INTRO, flags=re.DOTALL)
     assert not re.search(rf"{len(exercises())}|thirteen", text, re.IGNORECASE)
 
@@ -47,8 +47,8 @@ def test_counts_are_those_of_the_code_and_none_stands_in_the_text() -> None:
 @pytest.mark.parametrize(
     ("ask", "named"),
     [
-        (lambda: count(ROOT, "students"), "exercises"),
-        (lambda: fact(ROOT, "colour"), "version"),
+        (lambda: course_count(ROOT, "students"), "exercises"),
+        (lambda: course_fact(ROOT, "colour"), "version"),
         (lambda: parse_card_texts("01: A cell.", ["01", "02"]), "02"),
         (lambda: read_attempts(""), "=== Title"),
         (lambda: read_attempts("=== One\ndef f(): ..."), "=== Title"),
@@ -90,7 +90,7 @@ def test_every_chapter_has_a_card_with_a_drawing() -> None:
 
 def test_every_attempt_is_recognised_as_another_mistake_and_shows_its_points_rows_and_section() -> None:
     attempts = read_attempts(block("attempts", "````"))
-    verdicts = [verdict_of(attempt, "scaled_dot_product_attention") for attempt in attempts]
+    verdicts = [check_attempt(attempt, "scaled_dot_product_attention") for attempt in attempts]
     names = [[diagnosis.name for diagnosis in verdict.diagnoses] for verdict in verdicts]
     assert names == [["mask inverted"], ["mask after softmax"], ["no scale"], ["NaN in an empty row"]]
     for attempt, verdict in zip(attempts, verdicts, strict=True):

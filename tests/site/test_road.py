@@ -5,15 +5,15 @@ from pathlib import Path
 
 from autograder.checks import exercises
 from autograder.checks.headings import headings
-from autograder.course.authoring.chapter import chapters
+from autograder.course.authoring.chapter import load_chapters
 from autograder.course.authoring.overview import required_exercises
-from autograder.site.course_map import road
+from autograder.site.course_map import course_map_html
 
 ROOT = Path(__file__).parents[2]
 
 
 def picture() -> str:
-    return road(list(chapters(ROOT)), lambda document: f"../{document}.html")
+    return course_map_html(list(load_chapters(ROOT)), lambda document: f"../{document}.html")
 
 
 def test_every_exercise_is_a_part_of_the_road_once() -> None:
@@ -34,7 +34,7 @@ def test_no_part_is_built_of_itself() -> None:
 
 
 def test_every_link_leads_to_a_lesson_or_to_a_heading_of_its_exercises() -> None:
-    for chapter in chapters(ROOT):
+    for chapter in load_chapters(ROOT):
         found = re.findall(rf'href="\.\./chapters/{chapter.name}/(lesson|exercises)\.html(?:#([^"]+))?"', picture())
         assert len(found) >= 1 + len(chapter.exercises())
         assert all(anchor for page, anchor in found if page == "exercises")

@@ -11,7 +11,7 @@ import nbclient
 import nbformat
 import pytest
 
-from autograder.course.authoring.chapter import Chapter, chapters, grade_id, is_stub
+from autograder.course.authoring.chapter import Chapter, grade_id, is_stub, load_chapters
 from autograder.course.authoring.exercise_source import standalone_source
 from autograder.course.release import student_build
 from autograder.course.release.lesson_notebook import lesson_name
@@ -19,7 +19,7 @@ from autograder.course.release.lesson_notebook import lesson_name
 from ..chapters.lesson import KernelOverFiles
 
 ROOT = Path(__file__).parents[2]
-NAMES = [chapter.name for chapter in chapters(ROOT)]
+NAMES = [chapter.name for chapter in load_chapters(ROOT)]
 WAITS = "This cell waits for your "
 # A training ends after two steps as if it had called an exercise of this name.
 TRAINING = "training"
@@ -40,7 +40,7 @@ def students_folder(
 ) -> Path:
     """Make the folder of a student who has solved every exercise (1), every second one (2), or none (0); return the package's place."""
     # Recordings are for checks, which a lesson does not ask for.
-    monkeypatch.setattr(student_build, "_recordings", lambda root, chapter: {})
+    monkeypatch.setattr(student_build, "_read_recordings", lambda root, chapter: {})
     wheel = student_build.build_student_wheel(ROOT, chapter, folder / "wheel")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "package")

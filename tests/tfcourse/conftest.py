@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from autograder.checking.draw import Draw
-from autograder.checking.props import build
+from autograder.checking.props import build_fixtures
 from autograder.checking.request import Request
-from autograder.checking.subject import prepared
+from autograder.checking.subject import prepare_candidate
 from autograder.checks import exercise
 
 # The models of the oracles are built from a configuration with random weights: nothing is to be looked up, or fetched.
@@ -116,10 +116,10 @@ def exercise_call() -> Callable[..., tuple[Callable[..., Any], tuple[Any, ...]]]
             return (x.to(rounded or dtype).to(dtype) if x.is_floating_point() else x).to(device)
 
         request = _fullest(name).map_tensors(change)
-        call = prepared(exercise(name).reference, request)
+        call = prepare_candidate(exercise(name).reference, request)
         takes = inspect.signature(call)
         where = {"device": device} if "device" in takes.parameters else {}
-        given = takes.bind(**request.arguments | build(request.props or {}) | where)
+        given = takes.bind(**request.arguments | build_fixtures(request.props or {}) | where)
         return (lambda *args: call(*args, **given.kwargs)), given.args
 
     return make

@@ -119,7 +119,7 @@ def verdict_of(exercise: Exercise, item: Misconception, *, seed: int = 0, hidden
     sheet = exercise.sheet(hidden=hidden, seed=seed)
     index = next(i for i, other in enumerate(exercise.misconceptions) if other is item)
     return judge_answers(
-        sheet, CollectedAnswers(answers=[sheet.answers_of(index, j) for j in range(len(sheet.sections))])
+        sheet, CollectedAnswers(answers=[sheet.list_mistake_answers(index, j) for j in range(len(sheet.sections))])
     )
 
 

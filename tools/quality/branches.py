@@ -13,7 +13,7 @@ from autograder.checking.decision import decide
 from autograder.checking.exercise import Exercise
 from autograder.checking.subject import LocalSubject
 from autograder.mistakes.source_edits import Node
-from autograder.quizzes.mutation.guards import lines_of_guards, promises_errors
+from autograder.quizzes.mutation.guards import list_guard_lines, promises_errors
 from tools.quality.mutants import own_definitions
 
 
@@ -48,7 +48,7 @@ def branches_of(exercise: Exercise) -> Branches:
     for node in nodes:
         run, lines = reports.get(files[node.module].name), _lines_of_functions(node)
         if not guards:
-            lines -= {node.numbers[line - 1] for line in lines_of_guards(node.code)}
+            lines -= {node.numbers[line - 1] for line in list_guard_lines(node.code)}
         if run is None:
             missed.append(f"{node.name}: never runs")
             continue

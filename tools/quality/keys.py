@@ -134,7 +134,7 @@ def _constants(module: str) -> str:
     except ImportError:
         return ""
     kinds = (ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom)
-    return _text_digest("\n".join(text.source_of(node) for node in text.tree.body if isinstance(node, kinds)))
+    return _text_digest("\n".join(text.get_source(node) for node in text.tree.body if isinstance(node, kinds)))
 
 
 @cache

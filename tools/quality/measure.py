@@ -6,12 +6,12 @@ import json
 from dataclasses import dataclass
 from functools import partial
 
-from autograder.checking.decision import first_failure
+from autograder.checking.decision import find_first_failure
 from autograder.checking.exercise import Exercise
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.errors import CourseError
-from autograder.quizzes.mutation.limits import CRASHED, TOO_LONG, in_fork
+from autograder.quizzes.mutation.limits import CRASHED, TOO_LONG, run_in_fork
 from tools.quality import effects
 from tools.quality.branches import branches_of
 from tools.quality.mutants import Mutant, mutants_of, own_definitions, with_definition
@@ -55,7 +55,7 @@ def measure(exercise: Exercise) -> Measures:
     seconds = SECONDS + TIMES * _seconds_of_the_reference(exercise, sheet)
     total, survivors = 0, []
     for mutant in mutants_of(exercise):
-        answer, _ = in_fork(partial(_put, exercise, sheet, mutant), seconds=seconds, memory=MEMORY)
+        answer, _ = run_in_fork(partial(_put, exercise, sheet, mutant), seconds=seconds, memory=MEMORY)
         if answer == _NO_EFFECT:
             continue
         total += 1
@@ -72,7 +72,7 @@ def _branches(exercise: Exercise, seconds: float) -> tuple[int, tuple[str, ...]]
         branches = branches_of(exercise)
         return json.dumps([branches.total, branches.missed])
 
-    answer, _ = in_fork(traced, seconds=seconds, memory=2 * MEMORY)
+    answer, _ = run_in_fork(traced, seconds=seconds, memory=2 * MEMORY)
     if answer in (CRASHED, TOO_LONG):
         raise CourseError(f"the branches of {exercise.name} are not found: tracing it {answer}")
     total, missed = json.loads(answer)
@@ -83,7 +83,7 @@ def _seconds_of_the_reference(exercise: Exercise, sheet: Sheet) -> float:
     took = 0.0
     for node in own_definitions(exercise):
         candidate = with_definition(exercise, node, node.code)
-        answer, seconds = in_fork(partial(_verdict, sheet, candidate), seconds=120, memory=MEMORY)
+        answer, seconds = run_in_fork(partial(_verdict, sheet, candidate), seconds=120, memory=MEMORY)
         if answer != _ALIVE:
             raise CourseError(
                 f"a copy of {exercise.name} with nothing changed in {node.name} does not get all the points: {answer}",
@@ -105,7 +105,7 @@ def _put(exercise: Exercise, sheet: Sheet, mutant: Mutant) -> str:
 
 
 def _verdict(sheet: Sheet, candidate: object) -> str:
-    failed = first_failure(sheet, LocalSubject(candidate))  # type: ignore[arg-type]
+    failed = find_first_failure(sheet, LocalSubject(candidate))  # type: ignore[arg-type]
     return _ALIVE if failed is None else _FAILED + failed
 
 

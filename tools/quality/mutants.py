@@ -12,7 +12,7 @@ from autograder.checking.exercise import Exercise
 from autograder.checks import exercises
 from autograder.mistakes.source_edits import Node, Sources, run_source
 from autograder.quizzes.mutation.guards import promises_errors
-from autograder.quizzes.mutation.operators import Mutation, mutations
+from autograder.quizzes.mutation.operators import Mutation, list_mutations
 
 Key = tuple[str, str]
 
@@ -37,7 +37,7 @@ def mutants_of(exercise: Exercise) -> Iterator[Mutant]:
     """Yield the mutants of an exercise, in the order of definitions and lines."""
     guards = promises_errors(exercise.reference)
     for node in own_definitions(exercise):
-        for mutation in mutations(node.code, guards=guards):
+        for mutation in list_mutations(node.code, guards=guards):
             yield Mutant(node, mutation)
 
 

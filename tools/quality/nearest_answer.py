@@ -27,7 +27,7 @@ from torch import Tensor
 
 from autograder.checking.decision import decide
 from autograder.checking.exercise import Exercise
-from autograder.checking.request import Observation, Request, Value, content
+from autograder.checking.request import Observation, Request, Value, content_key
 from autograder.checking.sheet import Sheet
 
 # A fit adapts a recorded answer: from the recorded request, its answer, and the new request.
@@ -65,7 +65,7 @@ class RecordedAnswers:
         """Return the content of a request, which is hashed once."""
         if id(request) not in self._contents:
             # An object that is kept keeps its id.
-            self._contents[id(request)] = request, content(request)
+            self._contents[id(request)] = request, content_key(request)
         return self._contents[id(request)][1]
 
     def nearest(self, request: Request) -> Recorded | None:

@@ -43,7 +43,7 @@ def _case(
     **options: Any,
 ) -> Case:
     """A table with which some known mistakes find other texts, and one that is to be hidden does not, drawn until that is so."""
-    mistakes = {item.name: item.wrong for item in MISTAKES if item.name in (*shown, hidden)}
+    mistakes = {item.name: item.implementation for item in MISTAKES if item.name in (*shown, hidden)}
     while True:
         prop = table(draw)
         arguments = {"prompt": draw.integers(3, 7, 1, 2), "beam_width": 3, "max_new_tokens": 6, **options}

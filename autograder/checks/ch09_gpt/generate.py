@@ -13,7 +13,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checking.props import build
+from autograder.checking.props import build_fixtures
 from autograder.checking.rows import Probe
 from autograder.mistakes.mistake_file import MistakeFile
 from tfcourse import gpt
@@ -38,13 +38,13 @@ def _case(draw: Draw, **options: Any) -> Case:
 
 
 def _result(case: Case, written_by: Callable[..., Any] = gpt.generate, **changes: Any) -> torch.Tensor:
-    text: torch.Tensor = written_by(**{**case.arguments, **changes}, **build(case.props or {}))
+    text: torch.Tensor = written_by(**{**case.arguments, **changes}, **build_fixtures(case.props or {}))
     return text
 
 
 def greedy(draw: Draw) -> Case:
     """The likeliest token in each step. The texts differ, say more than one thing, and are others for a model that is asked wrongly."""
-    forgetful = [mistake.wrong for mistake in MISTAKES if mistake.name in ABOUT_THE_CACHE]
+    forgetful = [mistake.implementation for mistake in MISTAKES if mistake.name in ABOUT_THE_CACHE]
     while True:
         case = _case(draw, greedy=True)
         written = _result(case)[:, T:]
@@ -55,7 +55,7 @@ def greedy(draw: Draw) -> Case:
 
 def drawn(draw: Draw) -> Case:
     """Drawn by a chain. Its known mistakes find other texts, each its own."""
-    wrong = [gpt.generate, *(mistake.wrong for mistake in MISTAKES if mistake.name in ABOUT_THE_CHAIN)]
+    wrong = [gpt.generate, *(mistake.implementation for mistake in MISTAKES if mistake.name in ABOUT_THE_CHAIN)]
     while True:
         case = _case(draw, chain=CHAIN)
         texts = [_result(case, way).tolist() for way in wrong]
@@ -65,7 +65,7 @@ def drawn(draw: Draw) -> Case:
 
 def greedy_with_a_chain(draw: Draw) -> Case:
     """The likeliest token after a penalty, which makes another text."""
-    (without,) = [mistake.wrong for mistake in MISTAKES if mistake.name == GREEDY_WITHOUT_CHAIN]
+    (without,) = [mistake.implementation for mistake in MISTAKES if mistake.name == GREEDY_WITHOUT_CHAIN]
     while True:
         case = _case(draw, greedy=True, chain=[("repetition_penalty", {"penalty": 1.8})])
         if not torch.equal(_result(case), _result(case, without)):

@@ -149,9 +149,9 @@ def _examine_browser() -> Item:
 
 def _examine_isolation() -> Iterator[Item]:
     from autograder.engine.sandbox.isolation import available_layers, missing_layers
-    from autograder.engine.sandbox.settings import level_of
+    from autograder.engine.sandbox.settings import isolation_level
 
-    layers, level = available_layers(), level_of(available_layers())
+    layers, level = available_layers(), isolation_level(available_layers())
     if level == "sandbox":
         yield Item("isolation", "ok", f"sandbox ({len(layers)} layers: {', '.join(layers)})")
         return
@@ -203,11 +203,11 @@ def _examine_books(course_dir: Path) -> Item:
 
 
 def _examine_gradebook(course: Course) -> str:
-    from autograder.course.course_rules import without_vivas
+    from autograder.course.course_rules import drop_vivas
     from autograder.course.gradebook.reader import open_gradebook
 
     with open_gradebook(course) as gradebook:
-        chapters = without_vivas([assignment.name for assignment in gradebook.assignments])
+        chapters = drop_vivas([assignment.name for assignment in gradebook.assignments])
         counts = f"{_count_text(len(chapters), 'chapter')}, {_count_text(len(gradebook.students), 'student')}"
     return f"{counts} ({course.root})"
 

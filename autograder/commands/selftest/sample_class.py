@@ -29,7 +29,7 @@ from autograder.course.authoring.rubrics import read_rubrics
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError, list_first
-from autograder.grading.course_settings import configured_settings, with_seed
+from autograder.grading.course_settings import add_seed, configured_settings
 from autograder.intake.roster import Student, merge_collected, read_roster, safe_id, write_roster
 from autograder.parallel import parallel_map
 
@@ -61,7 +61,7 @@ Oddity = Literal["", "late", "stripped", "not a notebook", "not handed in", "bro
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedScore:
     """A student's work on one exercise and its expected score."""
 
     kind: Kind  # a right solution, a known mistake, the untouched stub, or a cell that Python cannot read
@@ -76,7 +76,7 @@ class SampleWork:
 
     oddity: Oddity = ""  # the oddity of the file; empty for most
     # the work and its expected score, by exercise; empty for a file that cannot be graded
-    exercises: Mapping[str, Expected] = field(default_factory=dict)
+    exercises: Mapping[str, ExpectedScore] = field(default_factory=dict)
     answered: tuple[str, ...] = ()  # the questions with an answer
 
     @property
@@ -141,13 +141,13 @@ def sample_class(
             work, notebook = _draw_work(
                 rng, skill, released[chapter], _choose_oddity(number, position, len(chapters)), root, chapter
             )
-            _hand_in(course, student, chapter, work, notebook, rng)
+            _write_submission(course, student, chapter, work, notebook, rng)
             works[chapter] = work
         class_list.append(SampleStudent(student, name, skill, works))
     class_list.sort(key=lambda student: student.id)
     if predict:
         # With the course's hidden questions: a mistake may fail on some and not on others.
-        class_list = _add_scores(class_list, with_seed(course, configured_settings(course)).seed or 0)
+        class_list = _add_scores(class_list, add_seed(course, configured_settings(course)).seed or 0)
     _set_due_dates(course, chapters)
     write_roster(
         course, merge_collected(read_roster(course), [Student(student.id, student.name) for student in class_list])
@@ -177,7 +177,7 @@ def _predict_question(question: tuple[str, Sequence[str], int]) -> list[tuple[st
 
 def _predict_score(name: str, mistake: str, seed: int) -> float:
     exercise = exercises()[name]
-    wrong = next(item.wrong for item in exercise.misconceptions if item.name == mistake)
+    wrong = next(item.implementation for item in exercise.misconceptions if item.name == mistake)
     # A diagnosis takes time and changes no points.
     alone = replace(exercise.sheet(hidden=True, seed=seed), misconceptions=(), plain=None)
     return decide(alone, LocalSubject(wrong)).score
@@ -193,14 +193,14 @@ def _add_scores(students: Sequence[SampleStudent], seed: int) -> list[SampleStud
                     mistakes.setdefault(name, {})[item.mistake] = None
     scores = predict_scores({name: sorted(mistakes[name]) for name in exercises() if name in mistakes}, seed)
 
-    def scored(name: str, item: Expected) -> Expected:
+    def set_score(name: str, item: ExpectedScore) -> ExpectedScore:
         return replace(item, score=scores[name, item.mistake]) if item.mistake else item
 
     return [
         replace(
             student,
             chapters={
-                chapter: replace(work, exercises={name: scored(name, item) for name, item in work.exercises.items()})
+                chapter: replace(work, exercises={name: set_score(name, item) for name, item in work.exercises.items()})
                 for chapter, work in student.chapters.items()
             },
         )
@@ -211,7 +211,7 @@ def _add_scores(students: Sequence[SampleStudent], seed: int) -> list[SampleStud
 @cache
 def _solution_code(name: str, mistake: str) -> str:
     exercise = exercises()[name]
-    wrongs = {item.name: item.wrong for item in exercise.misconceptions}
+    wrongs = {item.name: item.implementation for item in exercise.misconceptions}
     return standalone_source(wrongs[mistake] if mistake else exercise.reference, rename=name)
 
 
@@ -295,15 +295,17 @@ def _draw_work(
     rng: random.Random, skill: float, released: Any, oddity: Oddity, root: Path, chapter: str
 ) -> tuple[SampleWork, Any]:
     notebook = copy.deepcopy(released)
-    stubs = [cell for cell in notebook.cells if cell.cell_type == "code" and _mark(cell).get("solution")]
-    checked = [cell for cell in stubs if _mark(cell)["grade_id"] in exercises()]
+    stubs = [cell for cell in notebook.cells if cell.cell_type == "code" and _nbgrader_metadata(cell).get("solution")]
+    checked = [cell for cell in stubs if _nbgrader_metadata(cell)["grade_id"] in exercises()]
     expected = {}
     for position, cell in enumerate(checked):
-        exercise = exercises()[_mark(cell)["grade_id"]]
+        exercise = exercises()[_nbgrader_metadata(cell)["grade_id"]]
         difficulty = position / max(1, len(checked) - 1)
         expected[exercise.name] = _write_solution(rng, skill, difficulty, exercise, cell)
     if oddity == "broken cell" and checked:
-        expected[_truncate(checked[0])] = Expected("broken", 0.0, exercises()[_mark(checked[0])["grade_id"]].points)
+        expected[_truncate_code(checked[0])] = ExpectedScore(
+            "broken", 0.0, exercises()[_nbgrader_metadata(checked[0])["grade_id"]].points
+        )
     answers = tuple(_write_answers(rng, skill, notebook, root, chapter)) if oddity != "not a notebook" else ()
     if oddity == "stripped":
         _strip_metadata(notebook)
@@ -311,34 +313,36 @@ def _draw_work(
     return (work, notebook) if work.gradable else (SampleWork(oddity), notebook)
 
 
-def _write_solution(rng: random.Random, skill: float, difficulty: float, exercise: Exercise, cell: Any) -> Expected:
+def _write_solution(
+    rng: random.Random, skill: float, difficulty: float, exercise: Exercise, cell: Any
+) -> ExpectedScore:
     """Write a random solution of an exercise into a cell, depending on skill."""
     chance = skill + 0.25 * (0.5 - difficulty)
     luck = rng.random()
     if luck < chance:
         cell.source = _solution_code(exercise.name, "")
-        return Expected("right", exercise.points, exercise.points)
+        return ExpectedScore("right", exercise.points, exercise.points)
     if not exercise.misconceptions or luck > chance + (1 - chance) * 0.8:
-        return Expected("stub", 0.0, exercise.points)
+        return ExpectedScore("stub", 0.0, exercise.points)
     # The first mistakes of a check are the most frequent ones.
     weights = [1 / (rank + 1.5) for rank in range(len(exercise.misconceptions))]
     mistake = rng.choices(exercise.misconceptions, weights)[0].name
     cell.source = _solution_code(exercise.name, mistake)
     # The score is predicted after all draws, if at all.
-    return Expected("mistake", None, exercise.points, mistake)
+    return ExpectedScore("mistake", None, exercise.points, mistake)
 
 
-def _truncate(cell: Any) -> str:
+def _truncate_code(cell: Any) -> str:
     """Truncate a cell's code in the middle of a line, and return its exercise."""
     cell.source = cell.source.rstrip() + "\n\nprint(result of the last line"
-    return str(_mark(cell)["grade_id"])
+    return str(_nbgrader_metadata(cell)["grade_id"])
 
 
 def _write_answers(rng: random.Random, skill: float, notebook: Any, root: Path, chapter: str) -> list[str]:
     rubrics = read_rubrics(root / "chapters" / chapter / "rubrics.md")
     names = []
     for cell in notebook.cells:
-        mark = _mark(cell)
+        mark = _nbgrader_metadata(cell)
         if not (mark.get("grade") and mark.get("solution")):
             continue
         model = rubrics[mark["grade_id"]].answer if mark["grade_id"] in rubrics else ""
@@ -353,7 +357,7 @@ def _write_answers(rng: random.Random, skill: float, notebook: Any, root: Path, 
     return names
 
 
-def _mark(cell: Any) -> Mapping[str, Any]:
+def _nbgrader_metadata(cell: Any) -> Mapping[str, Any]:
     mark: Mapping[str, Any] = cell.metadata.get("nbgrader", {})
     return mark
 
@@ -367,7 +371,9 @@ def _strip_metadata(notebook: Any) -> None:
     notebook.nbformat_minor = 0
 
 
-def _hand_in(course: Course, student: str, chapter: str, work: SampleWork, notebook: Any, rng: random.Random) -> None:
+def _write_submission(
+    course: Course, student: str, chapter: str, work: SampleWork, notebook: Any, rng: random.Random
+) -> None:
     hours = rng.uniform(0.5, 70.0)
     folder = course.folder("submitted", student, chapter)
     if work.oddity == "not handed in":

@@ -20,7 +20,7 @@ from autograder.engine.interface import Executor, Submission
 from autograder.engine.settings import GradingSettings, is_cuda_available, resolve_device
 from autograder.engine.workers.plain import PlainExecutor
 from autograder.errors import CourseError
-from autograder.intake.notebook.problem import problems_of
+from autograder.intake.notebook.problem import read_problems
 
 # A generous limit: this tests correctness, not speed.
 CELL_SECONDS = 300
@@ -39,7 +39,7 @@ class SolveResult:
     error: str = ""  # why a verdict is missing, or empty
 
     @property
-    def sound(self) -> bool:
+    def is_sound(self) -> bool:
         """Whether the solution gets full marks and the stub none."""
         full = self.solution is not None and self.solution.passed
         return full and self.stub is not None and self.stub.score == 0
@@ -50,7 +50,7 @@ class SolveResult:
             "chapter": self.chapter,
             "exercise": self.exercise,
             "device": self.device,
-            "sound": self.sound,
+            "sound": self.is_sound,
             "solution": self.solution.to_dict() if self.solution else None,
             "stub": self.stub.to_dict() if self.stub else None,
             "error": self.error,
@@ -59,7 +59,7 @@ class SolveResult:
     def __str__(self) -> str:
         solution = f"{self.solution.score:g} of {self.solution.max_score:g}" if self.solution else "no verdict"
         stub = f"{self.stub.score:g}" if self.stub else "no verdict"
-        label = "sound  " if self.sound else "UNSOUND"
+        label = "sound  " if self.is_sound else "UNSOUND"
         lines = [f"{label}  {self.device:4}  {self.chapter}  {self.exercise}: solution {solution}, stub {stub}"]
         lines += [f"         {self.error}"] if self.error else []
         if self.solution is not None:
@@ -150,7 +150,7 @@ def _run_notebook(
             do="tfcourse doctor lists what is missing here.",
         )
     done = nbformat.reads(execution.notebook, as_version=4)
-    problems = {problem.where: problem.what for problem in problems_of(done)}
+    problems = {problem.where: problem.what for problem in read_problems(done)}
     verdicts = {}
     for cell in filter(is_test, done.cells):
         name = grade_id(cell).removeprefix("test_")

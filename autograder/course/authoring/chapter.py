@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.checking.exercise import Exercise
-from autograder.course.authoring.myst import notebook_of, read_text
+from autograder.course.authoring.myst import parse_notebook, read_text
 from autograder.course.authoring.rubrics import Rubric, read_rubrics
 from autograder.course.chapter_names import resolve_chapter
 from autograder.errors import CourseError
@@ -45,7 +45,7 @@ def raise_if_drifted(drifts: Sequence[Drift], message: str, *, where: object = N
         raise CourseError(f"{message}:\n{listed}", where=where, do=do)
 
 
-def _all_exercises() -> Mapping[str, Exercise]:
+def _load_exercises() -> Mapping[str, Exercise]:
     from autograder.checks import exercises
 
     return exercises()
@@ -66,7 +66,7 @@ class Chapter:
     root: Path
     name: str  # the folder's name under ``chapters/``, which is also nbgrader's assignment id
     # every exercise of the course by name
-    registry: Mapping[str, Exercise] = field(default_factory=_all_exercises, compare=False, repr=False)
+    registry: Mapping[str, Exercise] = field(default_factory=_load_exercises, compare=False, repr=False)
     # exercises and questions that this course does not assign (see :mod:`autograder.course.authoring.selection`)
     left_out: frozenset[str] = frozenset()
 
@@ -122,7 +122,7 @@ class Chapter:
         Raises:
             CourseError: if the file is missing or is no MyST notebook.
         """
-        return notebook_of(self.text, self.path)
+        return parse_notebook(self.text, self.path)
 
     def rubrics(self) -> dict[str, Rubric]:
         """Return the rubrics by question."""
@@ -143,13 +143,13 @@ class Chapter:
         return [*_exercise_faults(self), *_question_faults(self)]
 
 
-def chapters(root: Path, registry: Mapping[str, Exercise] | None = None) -> list[Chapter]:
+def load_chapters(root: Path, registry: Mapping[str, Exercise] | None = None) -> list[Chapter]:
     """Return the chapters that have exercises, in lecture order.
 
     Args:
         registry: every exercise of the course by name; by default the exercises in ``autograder.checks``.
     """
-    declared = _all_exercises() if registry is None else registry
+    declared = _load_exercises() if registry is None else registry
     return [Chapter(root, path.parent.name, declared) for path in sorted((root / "chapters").glob("*/exercises.md"))]
 
 
@@ -159,7 +159,7 @@ def find_chapter(root: Path, name: str, registry: Mapping[str, Exercise] | None 
     Raises:
         CourseError: if no chapter matches, or more than one.
     """
-    every = chapters(root, registry)
+    every = load_chapters(root, registry)
     by_name = {chapter.name: chapter for chapter in every}
     do = f"Known chapters: {', '.join(by_name) or 'none'}."
     return by_name[resolve_chapter(name, by_name, " with exercises", do=do, where=root / "chapters")]

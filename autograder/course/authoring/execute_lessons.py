@@ -21,7 +21,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from autograder.course.authoring.lesson_cache import lock_execution_caches, open_execution_cache
-from autograder.course.authoring.printed_values import append_values_cell, count_values, fill_in, printed_values
+from autograder.course.authoring.printed_values import append_values_cell, count_values, fill_in_values, printed_values
 from autograder.parallel import available_cores
 
 _LOGGER = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ def execute_lessons(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str])
     """Execute the uncached notebooks among the pages that Sphinx will read."""
     settings = env.mystnb_config
     if settings.execution_mode == "cache":
-        execute_missing(Path(settings.execution_cache_path), _notebooks(env, docnames), settings.execution_timeout)
+        execute_missing(Path(settings.execution_cache_path), _read_notebooks(env, docnames), settings.execution_timeout)
 
 
 def execute_missing(
@@ -76,7 +76,7 @@ def execute_missing(
     return cache, errors
 
 
-def _notebooks(env: BuildEnvironment, docnames: Sequence[str]) -> list[tuple[Path, Any]]:
+def _read_notebooks(env: BuildEnvironment, docnames: Sequence[str]) -> list[tuple[Path, Any]]:
     """Return the path and parsed content of pages that are notebooks to execute."""
     settings, notebooks = env.mystnb_config, []
     for name in docnames:
@@ -110,4 +110,4 @@ def print_values(app: Sphinx, docname: str, source: list[str]) -> None:
         _, executed = open_execution_cache(Path(settings.execution_cache_path)).merge_match_into_notebook(
             reader.read(source[0])
         )
-        source[0] = fill_in(source[0], printed_values(executed))
+        source[0] = fill_in_values(source[0], printed_values(executed))

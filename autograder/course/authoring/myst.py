@@ -44,7 +44,7 @@ def read_text(path: Path) -> str:
         raise CourseError(f"the file is not UTF-8 ({error.reason})", where=path, do="Save it as UTF-8.") from error
 
 
-def notebook_of(text: str, where: Path) -> Any:
+def parse_notebook(text: str, where: Path) -> Any:
     """Parse a MyST text notebook; cell ids depend only on its content.
 
     A cell's id is its grade id or else derives from its source. jupytext's own metadata are dropped.
@@ -104,7 +104,7 @@ def rewrite_code_cells(text: str, changes: Mapping[int, CodeCell], where: Path) 
         if index in changes:
             lines[start:end] = _rewrite_fence(lines[start:end], changes[index], f"{where}:{start}")
     changed = "\n".join(lines)
-    _confirm(changed, changes, where)
+    _verify_cells(changed, changes, where)
     return changed
 
 
@@ -162,9 +162,9 @@ def _options_length(lines: list[str]) -> int:
     return next((i for i, line in enumerate(lines) if not line.lstrip().startswith(":")), len(lines))
 
 
-def _confirm(text: str, changes: Mapping[int, CodeCell], where: Path) -> None:
+def _verify_cells(text: str, changes: Mapping[int, CodeCell], where: Path) -> None:
     """Verify the changed text, because a stub that contains a fence would end its cell early."""
-    cells = [cell for cell in notebook_of(text, where).cells if cell.cell_type == "code"]
+    cells = [cell for cell in parse_notebook(text, where).cells if cell.cell_type == "code"]
     for index, expected in changes.items():
         if index >= len(cells) or cells[index].source != expected.source:
             raise CourseError(

@@ -38,16 +38,16 @@ class Effort:
         return f"{self.number} · {self.title.replace('`', '')}"
 
 
-def efforts(chapter: Chapter) -> list[Effort]:
+def list_efforts(chapter: Chapter) -> list[Effort]:
     """Return the effort of each exercise and question of a chapter, in the order of its notebook.
 
     Raises:
         CourseError: if a prompt has no numbered heading, or no line with difficulty and minutes.
     """
-    return efforts_in(chapter.notebook(), chapter.path)
+    return list_notebook_efforts(chapter.notebook(), chapter.path)
 
 
-def efforts_in(notebook: Any, path: Path) -> list[Effort]:
+def list_notebook_efforts(notebook: Any, path: Path) -> list[Effort]:
     """Return the effort of each exercise and question of a notebook, in order.
 
     Raises:
@@ -95,7 +95,7 @@ def update_hours(lesson: str, chapter: Chapter) -> str:
     """
     if not _HOURS.search(lesson):
         return lesson
-    hours = round(sum(effort.minutes for effort in efforts(chapter)) / 60)
+    hours = round(sum(effort.minutes for effort in list_efforts(chapter)) / 60)
     word = _WORDS[hours] if hours < len(_WORDS) else str(hours)
     return _HOURS.sub(rf"\g<1>{word}\g<3>", lesson)
 

@@ -13,8 +13,8 @@ import nbformat
 
 from autograder.checking.exercise import Exercise
 from autograder.course.authoring.chapter import Chapter
-from autograder.course.authoring.numbering import efforts_in
-from autograder.course.authoring.selection import parts_of, summary_of
+from autograder.course.authoring.numbering import list_notebook_efforts
+from autograder.course.authoring.selection import list_notebook_parts, summarise_notebook
 from autograder.errors import CourseError
 
 _SHORT_PATH = 120  # minutes
@@ -26,10 +26,10 @@ def overview_cell(notebook: Any, chapter: Chapter) -> Any:
     If all together take more than two hours, the cell names a path of two hours through what most other exercises build on. There is no
     table if a prompt lacks its number, its difficulty or its minutes.
     """
-    points = dict(parts_of(notebook))
-    lines = [f"**This assignment has {summary_of(notebook)}**"]
+    points = dict(list_notebook_parts(notebook))
+    lines = [f"**This assignment has {summarise_notebook(notebook)}**"]
     try:
-        assigned = efforts_in(notebook, chapter.path)
+        assigned = list_notebook_efforts(notebook, chapter.path)
     except CourseError:
         return nbformat.v4.new_markdown_cell(lines[0])
     numbers = {effort.name: effort.number for effort in assigned}

@@ -57,19 +57,19 @@ def printed_by_expression(text: str, executed: Any) -> dict[tuple[str, str], str
     return dict(zip(_parse_fields(text), printed_values(executed), strict=True)) if count_values(text) else {}
 
 
-def fill_in(text: str, values: Sequence[str]) -> str:
+def fill_in_values(text: str, values: Sequence[str]) -> str:
     """Replace the first expressions of a Markdown text by values, in order."""
     remaining = iter(values)
-    return _replace(text, lambda written: next(remaining))
+    return _replace_expressions(text, lambda written: next(remaining))
 
 
 def fill_in_printed(text: str, printed: Mapping[tuple[str, str], str]) -> str:
     """Replace expressions in a Markdown text by the values that another text printed; others stay."""
-    return _replace(text, lambda written: printed.get(_parse_field(written)))
+    return _replace_expressions(text, lambda written: printed.get(_parse_field(written)))
 
 
-def _replace(text: str, value_of: Callable[[str], str | None]) -> str:
-    def filled(match: re.Match[str]) -> str:
+def _replace_expressions(text: str, value_of: Callable[[str], str | None]) -> str:
+    def fill_part(match: re.Match[str]) -> str:
         if match["code"]:
             return match[0]
         if match["math"]:
@@ -77,7 +77,7 @@ def _replace(text: str, value_of: Callable[[str], str | None]) -> str:
         value = value_of(match["value"])
         return match[0] if value is None else value.replace("-", "\N{MINUS SIGN}")
 
-    return _PARTS.sub(filled, text)
+    return _PARTS.sub(fill_part, text)
 
 
 def count_values(text: str) -> int:

@@ -49,7 +49,7 @@ def require_names(chapter: Chapter, names: Iterable[str]) -> None:
             )
 
 
-def select(chapter: Chapter, selects: Callable[[str], bool]) -> Chapter:
+def select_exercises(chapter: Chapter, selects: Callable[[str], bool]) -> Chapter:
     """Return a chapter with only the selected exercises and questions assigned.
 
     Args:
@@ -125,23 +125,23 @@ def _provided_cell(exercises: Iterable[Exercise]) -> Any:
     )
 
 
-def summary_of(notebook: Any) -> str:
+def summarise_notebook(notebook: Any) -> str:
     """Summarise the numbers of exercises and questions in a notebook and their points, as a sentence."""
-    exercises = [_points(cell) for cell in notebook.cells if is_test(cell)]
-    questions = [_points(cell) for cell in notebook.cells if is_answer(cell)]
+    exercises = [_cell_points(cell) for cell in notebook.cells if is_test(cell)]
+    questions = [_cell_points(cell) for cell in notebook.cells if is_answer(cell)]
     parts = [_count_text(exercises, "exercise"), _count_text(questions, "question")]
     together = " and ".join(filter(None, parts))
     total = sum(exercises) + sum(questions)
     return f"{together}, {total:g} points in all." if all(parts) else f"{together}."
 
 
-def parts_of(notebook: Any) -> list[tuple[str, float]]:
+def list_notebook_parts(notebook: Any) -> list[tuple[str, float]]:
     """Return a notebook's exercises and questions in order, with their points."""
     cells = (cell for cell in notebook.cells if is_test(cell) or is_answer(cell))
-    return [(grade_id(cell).removeprefix("test_"), _points(cell)) for cell in cells]
+    return [(grade_id(cell).removeprefix("test_"), _cell_points(cell)) for cell in cells]
 
 
-def _points(cell: Any) -> float:
+def _cell_points(cell: Any) -> float:
     return float(cell.metadata.nbgrader.get("points") or 0)
 
 

@@ -9,7 +9,7 @@ import nbformat
 from autograder.checks_version import checks_stamp
 from autograder.course.authoring.chapter import Chapter, grade_id, is_answer, is_stub, is_test
 from autograder.course.authoring.exercise_source import BEGIN_SOLUTION, END_SOLUTION, solution_source, stub_source
-from autograder.course.authoring.myst import CodeCell, notebook_of, rewrite_code_cells, set_cell_ids, write_notebook
+from autograder.course.authoring.myst import CodeCell, parse_notebook, rewrite_code_cells, set_cell_ids, write_notebook
 from autograder.course.authoring.numbering import renumber_headings
 from autograder.course.authoring.overview import overview_cell
 from autograder.course.authoring.rubrics import Rubric
@@ -56,7 +56,7 @@ test_source.__test__ = False  # type: ignore[attr-defined]  # its name looks lik
 
 def solution_notebook(chapter: Chapter) -> Any:
     """Return the chapter's exercises with solutions, model answers and mark schemes between solution markers."""
-    notebook = notebook_of(synced_text(chapter), chapter.path)
+    notebook = parse_notebook(synced_text(chapter), chapter.path)
     rubrics = chapter.rubrics()
     for cell in notebook.cells:
         name = grade_id(cell)

@@ -14,8 +14,8 @@ import nbformat
 import tfcourse
 from autograder.atomic_files import write_all_or_none
 from autograder.checking.exercise import Exercise
-from autograder.course.authoring.chapter import Chapter, Drift, chapters, grade_id, raise_if_drifted
-from autograder.course.authoring.myst import notebook_of, read_text
+from autograder.course.authoring.chapter import Chapter, Drift, grade_id, load_chapters, raise_if_drifted
+from autograder.course.authoring.myst import parse_notebook, read_text
 from autograder.course.authoring.numbering import renumber_headings, update_counts, update_hours
 from autograder.course.authoring.solution_notebook import expected_cell, solution_bytes, solution_notebook, synced_text
 from autograder.errors import CourseError
@@ -49,7 +49,7 @@ def sync(
             needs mending by hand. Then nothing has been written.
     """
     require_project_package(root)
-    every = chapters(root, registry)
+    every = load_chapters(root, registry)
     selected = [chapter for chapter in every if only is None or chapter.name in only]
     drifts = [drift for chapter in selected for drift in _chapter_drifts(chapter)]
     if only is None:
@@ -114,7 +114,7 @@ def _chapter_drifts(chapter: Chapter) -> list[Drift]:
     try:
         faults += [drift for cell in chapter.notebook().cells for drift in _cell_drifts(chapter, cell)]
         text = synced_text(chapter)
-        faults += _undefined_name_drifts(chapter, notebook_of(text, chapter.path), "stub")
+        faults += _undefined_name_drifts(chapter, parse_notebook(text, chapter.path), "stub")
         faults += _undefined_name_drifts(chapter, solution_notebook(chapter), "solution")
         faults += _solution_drifts(chapter)
         if renumber_headings(chapter.text) != chapter.text:
@@ -135,13 +135,15 @@ def _cell_drifts(chapter: Chapter, cell: Any) -> Iterator[Drift]:
         message = f"it gives {actual_points} points, and the check {expected.points:g}"
         yield Drift(chapter.path, grade_id(cell), message, _MEND, "points" in cell.metadata.nbgrader)
     if cell.source != expected.source:
-        yield Drift(chapter.path, grade_id(cell), _difference(cell.source, expected.source), _MEND, mendable=True)
+        yield Drift(
+            chapter.path, grade_id(cell), _describe_difference(cell.source, expected.source), _MEND, mendable=True
+        )
 
 
 _MEND = f"Run {COMMAND}."
 
 
-def _difference(actual: str, expected: str) -> str:
+def _describe_difference(actual: str, expected: str) -> str:
     """Describe the differences between two versions of an exercise's cell."""
     try:
         ours, actual_parts = _definition_parts(expected), _definition_parts(actual)
@@ -201,7 +203,9 @@ def _notebook_differences(actual: bytes, expected: Any) -> Iterator[tuple[str, s
         elif other.source != cell.source:
             yield (
                 name,
-                _difference(other.source, cell.source) if cell.cell_type == "code" else "its text is not the source's",
+                _describe_difference(other.source, cell.source)
+                if cell.cell_type == "code"
+                else "its text is not the source's",
             )
         elif other.metadata != cell.metadata:
             yield name, "its metadata is not the source's"

@@ -52,13 +52,13 @@ def capture_log() -> tuple[logging.Logger, ErrorRecorder]:
 def silence_warnings() -> Iterator[None]:
     """Suppress SQLAlchemy's warnings about nbgrader's models, and log messages for errors that nbgrader raises."""
 
-    def not_nbgraders(record: logging.LogRecord) -> bool:
+    def is_ours(record: logging.LogRecord) -> bool:
         return record.pathname != str(api.__file__)
 
-    _gradebook_log.addFilter(not_nbgraders)
+    _gradebook_log.addFilter(is_ours)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        _gradebook_log.removeFilter(not_nbgraders)
+        _gradebook_log.removeFilter(is_ours)

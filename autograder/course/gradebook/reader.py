@@ -14,7 +14,7 @@ from sqlalchemy.event import listen
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.course.chapter_names import resolve_chapter
-from autograder.course.course_rules import without_vivas
+from autograder.course.course_rules import drop_vivas
 from autograder.course.folder import Course
 from autograder.course.known_errors import as_course_error
 from autograder.course.paths import shell_command
@@ -138,7 +138,7 @@ def released_chapters(course: Course, typed: Sequence[str] = ()) -> list[str]:
         CourseError: if nothing is released, or a name means no chapter or more than one.
     """
     with open_gradebook(course) as gradebook:
-        chapters = without_vivas([assignment.name for assignment in gradebook.assignments])
+        chapters = drop_vivas([assignment.name for assignment in gradebook.assignments])
     if not chapters:
         raise CourseError(
             "no chapter has been released here yet",

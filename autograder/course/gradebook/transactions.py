@@ -83,29 +83,29 @@ class TransactionalGradebook(Gradebook):  # type: ignore[misc]
         self._depth -= 1
         self._failed = self._failed or kind is not None
         if not self._depth:
-            self._end(reported=kind is not None)
+            self._end_unit(reported=kind is not None)
 
     def close(self) -> None:
         """End the unit if no ``with`` block is active."""
         if not self._depth:
-            self._end(reported=False)
+            self._end_unit(reported=False)
 
-    def _end(self, *, reported: bool) -> None:
+    def _end_unit(self, *, reported: bool) -> None:
         failed = self._failed or self.db().failed
         try:
             if not failed:
                 self.db().commit_if_requested()
         finally:
             self._failed = False
-            self.forget()
+            self.discard()
         if failed and not reported:
             raise RuntimeError("part of the transaction failed, so nothing was written to the gradebook")
 
-    def forget(self) -> None:
+    def discard(self) -> None:
         """Discard loaded rows and uncommitted changes."""
         self.db.remove()
 
     def dispose(self) -> None:
         """Close the connection. Uncommitted changes are lost."""
-        self.forget()
+        self.discard()
         self.engine.dispose()

@@ -43,7 +43,7 @@ def _record_all(exercises: Sequence[Exercise]) -> list[bytes]:
     """Record exercises, in parallel if other processes can look them up by name."""
     if all(map(_is_declared, exercises)):
         return parallel_map(_record_known, [exercise.name for exercise in exercises])
-    return [_record(exercise) for exercise in exercises]
+    return [_record_sheet(exercise) for exercise in exercises]
 
 
 def _is_declared(exercise: Exercise) -> bool:
@@ -56,10 +56,10 @@ def _is_declared(exercise: Exercise) -> bool:
 def _record_known(name: str) -> bytes:
     from autograder.checks import exercise
 
-    return _record(exercise(name))
+    return _record_sheet(exercise(name))
 
 
-def _record(exercise: Exercise) -> bytes:
+def _record_sheet(exercise: Exercise) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sheet.safetensors"
         write_sheet(exercise.sheet(), path)

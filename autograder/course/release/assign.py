@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.atomic_files import remove_stale_temp_files, write_all_or_none
-from autograder.course.authoring.chapter import Chapter, chapters, find_chapter, raise_if_drifted
+from autograder.course.authoring.chapter import Chapter, find_chapter, load_chapters, raise_if_drifted
 from autograder.course.authoring.myst import write_notebook
-from autograder.course.authoring.selection import provided_exercises, require_names, select
+from autograder.course.authoring.selection import provided_exercises, require_names, select_exercises
 from autograder.course.authoring.solution_notebook import source_notebook
 from autograder.course.authoring.sync import sync
 from autograder.course.course_file import CourseFile, assignment_sentences, course_file_path, read_course_file
@@ -78,7 +78,7 @@ def assign(
             for chapter, paths in materials.items()
         }
         published = _publish_all(course, contents, selected)
-    store_project_chapters(course.root, (chapter.name for chapter in chapters(root)))
+    store_project_chapters(course.root, (chapter.name for chapter in load_chapters(root)))
     return published
 
 
@@ -99,7 +99,9 @@ def selected_chapters(root: Path, course: Course, chapter_names: Sequence[str]) 
 
 
 def _read_plan(root: Path, course: Course) -> CourseFile:
-    return read_course_file(course.root, {*(chapter.name for chapter in chapters(root)), *_own_assignments(course)})
+    return read_course_file(
+        course.root, {*(chapter.name for chapter in load_chapters(root)), *_own_assignments(course)}
+    )
 
 
 def _own_assignments(course: Course) -> set[str]:
@@ -115,7 +117,7 @@ def _select_assigned(chapter: Chapter, plan: CourseFile, course: Course) -> Chap
         require_names(chapter, names)
     except CourseError as error:
         raise CourseError(error.what, where=course_file_path(course.root), do=error.do) from error
-    return select(chapter, lambda name: plan.selects(chapter.name, name)) if names else chapter
+    return select_exercises(chapter, lambda name: plan.selects(chapter.name, name)) if names else chapter
 
 
 def _publish_all(
@@ -125,7 +127,7 @@ def _publish_all(
     published: list[ReleasedFiles] = []
     for chapter in selected:
         try:
-            published.append(_publish(course, chapter, contents[chapter]))
+            published.append(_publish_files(course, chapter, contents[chapter]))
         except CourseError as error:
             if not published:
                 raise
@@ -153,7 +155,7 @@ def _refuse_solutions(root: Path, files: Mapping[Chapter, Sequence[Path]]) -> No
     refuse_leaks(leaks, "the release would give solutions away")
 
 
-def _publish(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> ReleasedFiles:
+def _publish_files(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> ReleasedFiles:
     name = f"{chapter.name}.ipynb"
     source = course.folder("source", chapter=chapter.name) / name
     release = course.folder("release", chapter=chapter.name)
@@ -203,7 +205,7 @@ def _restore_on_failure(paths: Sequence[Path], course: Path) -> Iterator[None]:
             yield
         except BaseException as error:
             for path, copy in saved.items():
-                _restore(path, copy)
+                _restore_file(path, copy)
             if isinstance(error, OSError):
                 reason = error.strerror or str(error)
                 raise CourseError(
@@ -215,7 +217,7 @@ def _restore_on_failure(paths: Sequence[Path], course: Path) -> Iterator[None]:
             raise
 
 
-def _restore(path: Path, copy: Path) -> None:
+def _restore_file(path: Path, copy: Path) -> None:
     with suppress(OSError):
         if path.is_dir():
             shutil.rmtree(path)

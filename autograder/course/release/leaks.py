@@ -147,7 +147,7 @@ class _Search:
         for index, secret in enumerate(self._secrets):
             for part in secret.parts:
                 self._with_part.setdefault(part, []).append(index)
-        self._parts_in = secrets.parts_in
+        self._parts_in = secrets.find_parts
         out = [s for s in secrets.items if s.kind == "solution" and not _is_secret(s, material)]
         # A mistaken line of a closed chapter may be a right line of a later one.
         self._only_bodies = (material.chapter or "").endswith(_AFTER)
@@ -164,17 +164,17 @@ class _Search:
 
     def can_leak(self, present: Set[str]) -> bool:
         """Return whether a text with these secret parts may leak; if True, the text must be searched."""
-        return any(self._find_revealing_part(secret, present, len) for secret in self._secrets_with(present))
+        return any(self._find_revealing_part(secret, present, len) for secret in self._find_secrets(present))
 
     def leaks(self, label: str, codes: Sequence[_Text], letter_texts: Sequence[_Text]) -> Iterator[Leak]:
         """Yield the leaks of a text from the two lists that :meth:`texts` returns."""
-        for secret in self._secrets_with(set().union(*(parts for _, parts in (*codes, *letter_texts)))):
+        for secret in self._find_secrets(set().union(*(parts for _, parts in (*codes, *letter_texts)))):
             for text, present in letter_texts if secret.kind == "rubric" else codes:
                 if part := self._find_revealing_part(secret, present, partial(_count_close_parts, text=text)):
                     yield Leak(label, secret.kind, secret.name, part)
                     break
 
-    def _secrets_with(self, present: Set[str]) -> list[Secret]:
+    def _find_secrets(self, present: Set[str]) -> list[Secret]:
         """Return the secrets with any of these parts, in order."""
         return [self._secrets[i] for i in sorted({i for part in present for i in self._with_part.get(part, ())})]
 

@@ -13,8 +13,8 @@ from autograder.course.authoring import lesson_cache
 from autograder.course.authoring.chapter import Chapter
 from autograder.course.authoring.execute_lessons import execute_missing
 from autograder.course.authoring.myst import set_cell_ids, write_notebook
-from autograder.course.authoring.printed_values import append_values_cell, count_values, fill_in, printed_values
-from autograder.course.release.plain_markdown import PlainMarkdown, references
+from autograder.course.authoring.printed_values import append_values_cell, count_values, fill_in_values, printed_values
+from autograder.course.release.plain_markdown import PlainMarkdown, collect_references
 from autograder.errors import CourseError
 from tfcourse.lessons.waiting_cells import source_key
 
@@ -72,7 +72,7 @@ def executed_lessons(chapters: Sequence[Chapter]) -> dict[str, Any]:
 
 
 def _student_notebook(chapter: Chapter, executed: Any) -> Any:
-    plain = PlainMarkdown(chapter.name, references(chapter.root))
+    plain = PlainMarkdown(chapter.name, collect_references(chapter.root))
     plain.number_equations(cell.source for cell in executed.cells if cell.cell_type == "markdown")
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": _KERNEL, "language_info": {"name": "python"}})
     outputs = {}
@@ -80,7 +80,7 @@ def _student_notebook(chapter: Chapter, executed: Any) -> Any:
     for cell in executed.cells:
         if cell.cell_type == "markdown":
             count = count_values(cell.source)
-            text, values = fill_in(cell.source, values[:count]), values[count:]
+            text, values = fill_in_values(cell.source, values[:count]), values[count:]
             notebook.cells.append(nbformat.v4.new_markdown_cell(plain(text)))
         elif cell.cell_type == "code":
             stored = [_stable_output(output) for output in cell.outputs]

@@ -81,7 +81,7 @@ def generate_assignment(config: Config, chapter: str) -> None:
             raise CourseError(
                 f"nbgrader could not release {chapter}: {errors.cause(error)}",
                 where=settings.CourseDirectory.root,
-                do=_advice(errors.text),
+                do=_find_advice(errors.text),
             ) from error
 
 
@@ -138,7 +138,7 @@ def _extend_path() -> Iterator[None]:
         os.environ["PATH"] = before
 
 
-def _advice(log: str) -> str:
+def _find_advice(log: str) -> str:
     if "there are submissions associated with it" in log:
         return (
             "Students have handed this chapter in, and its exercises or questions have changed since. "

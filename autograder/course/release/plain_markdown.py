@@ -28,7 +28,7 @@ class References:
 
 
 @cache
-def references(root: Path) -> References:
+def collect_references(root: Path) -> References:
     """Collect a project's reference targets: labelled headings of its pages, and its bibliography."""
     headings: dict[str, tuple[str, str]] = {}
     pages = (path for pattern in ("chapters/*/*.md", "book/*.md", "docs/*.md") for path in root.glob(pattern))

@@ -16,7 +16,7 @@ import ahocorasick
 import autograder
 import tfcourse
 from autograder.checking.exercise import Exercise
-from autograder.course.authoring.chapter import Chapter, chapters
+from autograder.course.authoring.chapter import Chapter, load_chapters
 from autograder.course.authoring.exercise_source import BEGIN_SOLUTION, END_SOLUTION
 from autograder.course.authoring.solution_notebook import BEGIN_HIDDEN, CANARY, END_HIDDEN, hidden_test
 from autograder.course.release.student_module import solution_helpers, statement_lines, stubs_by_file, student_module
@@ -49,7 +49,7 @@ class Secrets:
     items: tuple[Secret, ...]  # the secrets
     public: tuple[str, ...] = ()  # the public texts
 
-    def parts_in(self, text: str) -> set[str]:
+    def find_parts(self, text: str) -> set[str]:
         """Return the secret parts that occur in a text."""
         return {part for _, part in self._automaton.iter(text)} if self.items else set()
 
@@ -80,7 +80,7 @@ class Secrets:
 
 def project_secrets(root: Path, registry: Mapping[str, Exercise] | None = None) -> Secrets:
     """Return a project's secrets and public texts."""
-    every = chapters(root, registry)
+    every = load_chapters(root, registry)
     declared = every[0].registry if every else dict(registry or {})
     items = [_solution_secret(exercise) for exercise in declared.values()]
     items += [mistake for exercise in declared.values() for mistake in _mistake_secrets(exercise)]

@@ -67,15 +67,15 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
     """
     require_project_package(root)
     project = _read_project(root)
-    version = _version(project, chapter)
-    files = {**_package_files(chapter, version), **_engine_files(site_address(root)), **_recordings(root, chapter)}
+    version = _wheel_version(project, chapter)
+    files = {**_package_files(chapter, version), **_engine_files(site_address(root)), **_read_recordings(root, chapter)}
     info = f"tfcourse-{version}.dist-info"
     licences = {name: (root / name).read_bytes() for name in _LICENCES if (root / name).is_file()}
-    files[f"{info}/METADATA"] = _metadata(project, version, licences).encode()
+    files[f"{info}/METADATA"] = _wheel_metadata(project, version, licences).encode()
     files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: tfcourse\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     files[f"{info}/entry_points.txt"] = _ENTRY_POINTS
     files |= {f"{info}/licenses/{name}": content for name, content in licences.items()}
-    files[f"{info}/RECORD"] = _record(files, info)
+    files[f"{info}/RECORD"] = _list_wheel_files(files, info)
     path = out_dir / wheel_name(root, chapter)
     write_all_or_none({path: zip_files(files)})
     return path
@@ -83,10 +83,10 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
 
 def wheel_name(root: Path, chapter: Chapter) -> str:
     """Return the file name of a chapter's student wheel."""
-    return f"tfcourse-{_version(_read_project(root), chapter)}-py3-none-any.whl"
+    return f"tfcourse-{_wheel_version(_read_project(root), chapter)}-py3-none-any.whl"
 
 
-def _version(project: Mapping[str, Any], chapter: Chapter) -> str:
+def _wheel_version(project: Mapping[str, Any], chapter: Chapter) -> str:
     return f"{project['version']}+{chapter.tag}"
 
 
@@ -176,7 +176,7 @@ def _engine_files(site: str) -> dict[str, bytes]:
     return files
 
 
-def _recordings(root: Path, chapter: Chapter) -> dict[str, bytes]:
+def _read_recordings(root: Path, chapter: Chapter) -> dict[str, bytes]:
     """Return the recorded question sheets of this and earlier chapters."""
     out = (exercise for exercise in chapter.registry.values() if exercise.chapter <= chapter.name)
     return {
@@ -185,7 +185,7 @@ def _recordings(root: Path, chapter: Chapter) -> dict[str, bytes]:
     }
 
 
-def _metadata(project: Mapping[str, Any], version: str, licences: Mapping[str, bytes]) -> str:
+def _wheel_metadata(project: Mapping[str, Any], version: str, licences: Mapping[str, bytes]) -> str:
     lines = [
         "Metadata-Version: 2.4",
         "Name: tfcourse",
@@ -203,7 +203,7 @@ def _metadata(project: Mapping[str, Any], version: str, licences: Mapping[str, b
     return "\n".join(lines) + "\n"
 
 
-def _record(files: Mapping[str, bytes], info: str) -> bytes:
+def _list_wheel_files(files: Mapping[str, bytes], info: str) -> bytes:
     rows = []
     for name in sorted(files):
         digest = base64.urlsafe_b64encode(hashlib.sha256(files[name]).digest()).rstrip(b"=").decode()

@@ -10,8 +10,8 @@ import nbformat
 from autograder.atomic_files import write_all_or_none
 from autograder.content_hash import hash_files
 from autograder.course.artifact_cache import cached_artifact, code_hash
-from autograder.course.authoring.chapter import Chapter, chapters, raise_if_drifted
-from autograder.course.authoring.selection import parts_of, summary_of
+from autograder.course.authoring.chapter import Chapter, load_chapters, raise_if_drifted
+from autograder.course.authoring.selection import list_notebook_parts, summarise_notebook
 from autograder.course.release.leaks import Material, find_leaks, refuse_leaks
 from autograder.course.release.lesson_notebook import lesson_name, lesson_notebooks
 from autograder.course.release.nbgrader_release import released_notebook
@@ -121,7 +121,7 @@ class StudentFiles:
 
     def __init__(self, root: Path, out_dir: Path, only: Sequence[str] | None = None) -> None:
         self._root, self._code = root, code_hash(root)
-        self._folders = {item: out_dir / item.name for item in chapters(root) if only is None or item.name in only}
+        self._folders = {item: out_dir / item.name for item in load_chapters(root) if only is None or item.name in only}
         self.paths: dict[str, list[Path]] = {}
         for chapter, folder in self._folders.items():
             raise_if_drifted(chapter.faults(), f"chapter {chapter.name} is not fit to be given out")
@@ -166,8 +166,8 @@ def _write_wheel(root: Path, chapter: Chapter, code: str, folder: Path) -> None:
 def _assignment_text(notebook: bytes, sentences: Sequence[str]) -> str:
     """Return a text with a notebook's exercises, their points and further information for students."""
     read = nbformat.reads(notebook.decode(), as_version=4)
-    parts = [f"  {name:<40} {points:g}" for name, points in parts_of(read)]
-    head = f"This assignment has {summary_of(read)}"
+    parts = [f"  {name:<40} {points:g}" for name, points in list_notebook_parts(read)]
+    head = f"This assignment has {summarise_notebook(read)}"
     return "\n".join([head, *sentences, "", "Exercises and questions, with their points:", "", *parts, ""])
 
 

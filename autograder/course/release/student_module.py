@@ -92,7 +92,7 @@ def _convert_statement(
             where=f"{module.path}:{statement.lineno}",
             do="Move it into a function.",
         )
-    return module.source_of(statement)
+    return module.get_source(statement)
 
 
 def _replace_body(module: ModuleSource, node: Definition, message: str) -> str:
@@ -139,12 +139,12 @@ def statement_lines(module: ModuleSource, node: Definition) -> list[str]:
     """Return the lines of a definition's body without docstrings."""
     if not isinstance(node, ast.ClassDef):
         statements = body_statements(node)
-        return module.slice(_after_head(node), last_line(node)) if statements else []
+        return module.slice(_first_body_line(node), last_line(node)) if statements else []
     methods = (item for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)))
     return [line for method in methods for line in statement_lines(module, method)]
 
 
-def _after_head(node: Definition) -> int:
+def _first_body_line(node: Definition) -> int:
     """Return the first line of a body after the docstring, including comments above the first statement."""
     first = node.body[0]
     rest = body_statements(node)

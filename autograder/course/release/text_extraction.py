@@ -36,10 +36,10 @@ def extract_contents(path: Path, read: set[str]) -> Iterator[Content]:
     Args:
         read: digests of contents to skip; the contents read now are added.
     """
-    yield from _extract(str(path), path.read_bytes(), read)
+    yield from _extract_contents(str(path), path.read_bytes(), read)
 
 
-def _extract(label: str, data: bytes, read: set[str]) -> Iterator[Content]:
+def _extract_contents(label: str, data: bytes, read: set[str]) -> Iterator[Content]:
     suffix = Path(label).suffix.casefold()
     digest = hashlib.sha256(suffix.encode() + b"\0" + data).hexdigest()
     if suffix in NOT_TEXT or digest in read:
@@ -48,7 +48,7 @@ def _extract(label: str, data: bytes, read: set[str]) -> Iterator[Content]:
     if zipfile.is_zipfile(io.BytesIO(data)):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for name in sorted(archive.namelist()):
-                yield from _extract(f"{label}!{name}", archive.read(name), read)
+                yield from _extract_contents(f"{label}!{name}", archive.read(name), read)
         return
     yield Content(label, digest, data)
 

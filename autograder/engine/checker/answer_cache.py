@@ -17,14 +17,14 @@ from autograder.intake.notebook.test_cells import is_test
 from autograder.static_analysis.cell_names import checked_names
 
 
-def exercises_of(chapter: str) -> list[str]:
+def list_chapter_exercises(chapter: str) -> list[str]:
     """Return the names of a chapter's exercises; this imports all checks."""
     from autograder.checks import exercises
 
     return [name for name, exercise in exercises().items() if exercise.chapter == chapter]
 
 
-def forbidden_in(chapter: str) -> set[frozenset[str]]:
+def list_forbidden_functions(chapter: str) -> set[frozenset[str]]:
     """Return the sets of functions that a chapter's exercises forbid; each set has its own process."""
     from autograder.checks import exercises
 
@@ -47,7 +47,7 @@ class AnswerCache:
 
     def fill_chapter(self, chapter: str) -> bool:
         """Load the test cases of a chapter's exercises; return whether any were missing."""
-        missing = self.filter_missing(exercises_of(chapter))
+        missing = self.filter_missing(list_chapter_exercises(chapter))
         self.fill(missing)
         return bool(missing)
 
@@ -91,12 +91,12 @@ class AnswerCache:
             lists = [self._unsent_answers(sheet, self._learned.get((name, i), 0)) for i, sheet in enumerate(sheets)]
             if any(lists):
                 answers[name] = lists
-                self._learned |= {(name, i): len(sheet.answered) for i, sheet in enumerate(sheets)}
+                self._learned |= {(name, i): len(sheet.computed_answers) for i, sheet in enumerate(sheets)}
         return pack(answers) if answers else b""
 
     def _unsent_answers(self, sheet: Sheet, count: int) -> list[list[Any]]:
         # Without new answers no object is touched: counting a reference would copy the memory page that the fork shares.
-        new = islice(sheet.answered.items(), count, None) if len(sheet.answered) > count else ()
+        new = islice(sheet.computed_answers.items(), count, None) if len(sheet.computed_answers) > count else ()
         return [[*key, _pack_observations(observations)] for key, observations in new]
 
     def merge(self, serialized: bytes) -> None:
@@ -113,7 +113,7 @@ class AnswerCache:
                         for *key, packed in answers
                     }
                 )
-                self._learned[name, i] = len(sheet.answered)
+                self._learned[name, i] = len(sheet.computed_answers)
 
 
 def _pack_observations(observations: Sequence[Observation]) -> list[bytes]:

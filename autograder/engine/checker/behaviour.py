@@ -37,7 +37,7 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 
 
 @dataclass(frozen=True)
-class Questions:
+class VisibleCases:
     """The visible test cases of an exercise."""
 
     digest: str  # a hash that identifies them
@@ -46,7 +46,7 @@ class Questions:
     units: tuple[Mapping[str, float], ...]  # the scale of the reference's numbers, by test and name of the output
 
 
-def signature_of(
+def compute_signature(
     outputs: list[Any], answers: Mapping[bytes, Observation], device: str
 ) -> tuple[str, dict[str, Any]] | None:
     """Return the exercise of a test cell and its answer's signature; None if the answer is right or indescribable.
@@ -57,18 +57,18 @@ def signature_of(
         device: where the checks put their tensors.
     """
     try:
-        exercise = _wrong_exercise(outputs)
+        exercise = _find_failed_exercise(outputs)
         if exercise is None:
             return None
-        questions = questions_about(exercise, device)
+        questions = collect_visible_cases(exercise, device)
         if not answers.keys() >= set(questions.packed):
             return None
-        return exercise, describe(questions, [answers[packed] for packed in questions.packed])
+        return exercise, describe_answers(questions, [answers[packed] for packed in questions.packed])
     except Exception:  # a signature is a convenience: nothing about it may cost a student the grade
         return None
 
 
-def _wrong_exercise(outputs: list[Any]) -> str | None:
+def _find_failed_exercise(outputs: list[Any]) -> str | None:
     for output in outputs:
         verdict = output.get("data", {}).get(VERDICT_MIME)
         if verdict is not None:
@@ -77,7 +77,7 @@ def _wrong_exercise(outputs: list[Any]) -> str | None:
 
 
 @lru_cache(maxsize=256)
-def questions_about(exercise: str, device: str) -> Questions:
+def collect_visible_cases(exercise: str, device: str) -> VisibleCases:
     """Return the visible test cases of an exercise, which are the same for every seed."""
     from autograder.checks import exercises
 
@@ -88,16 +88,17 @@ def questions_about(exercise: str, device: str) -> Questions:
             for request, observation in zip(probe.requests, observations, strict=True):
                 expected.setdefault(pack_request(request), (request.action, observation))
     units = tuple(
-        {name: unit_of(value) for name, value in observation.outputs.items()} for _, observation in expected.values()
+        {name: compute_unit(value) for name, value in observation.outputs.items()}
+        for _, observation in expected.values()
     )
     digest = hashlib.sha256(f"{VERSION} {exercise} {units}".encode())
     for packed in expected:
         digest.update(hashlib.sha256(packed).digest())
     with_outputs = tuple(action != "operations" for action, _ in expected.values())
-    return Questions(digest.hexdigest()[:16], tuple(expected), with_outputs, units)
+    return VisibleCases(digest.hexdigest()[:16], tuple(expected), with_outputs, units)
 
 
-def unit_of(value: Any) -> float:
+def compute_unit(value: Any) -> float:
     """Return the median size of the reference's finite numbers, to two digits, at least 0.01; 1 for non-numeric values.
 
     Units of the student's own numbers would be useless where a mask has put −1e9 or most rows are zero.
@@ -105,12 +106,12 @@ def unit_of(value: Any) -> float:
     tensor = _float_tensor(value)
     if tensor is None or tensor.device.type == "meta":
         return 1.0
-    numbers = _components(tensor).reshape(-1)[:_TENSOR_ELEMENTS].double().cpu()
+    numbers = _real_components(tensor).reshape(-1)[:_TENSOR_ELEMENTS].double().cpu()
     numbers = numbers[numbers.isfinite()].abs()
     return max(_SMALLEST_UNIT, float(f"{numbers.median().item():.2g}")) if len(numbers) else 1.0
 
 
-def describe(questions: Questions, observations: list[Observation]) -> dict[str, Any]:
+def describe_answers(questions: VisibleCases, observations: list[Observation]) -> dict[str, Any]:
     """Return the signature of answers as plain data, in the format of ``autograder.grading.record.signatures``."""
     description = _Description()
     ran = any(observation.outputs for observation in observations)
@@ -168,7 +169,7 @@ class _Description:
         elif isinstance(value, Mapping):
             self.add_exact("mapping", str(len(value)))
             for name, item in value.items():
-                self.add_exact(_text_of(name))
+                self.add_exact(_shorten_plain_data(name))
                 self.add(item, unit, depth + 1)
         elif isinstance(value, (list, tuple)):
             self.add_exact("sequence", str(len(value)))
@@ -184,13 +185,13 @@ class _Description:
         elif isinstance(value, (Tensor, numpy.ndarray)):
             self._add_content(value)
         else:
-            self.add_exact(type(value).__name__, _text_of(value))
+            self.add_exact(type(value).__name__, _shorten_plain_data(value))
 
     def _add_numbers(self, tensor: Tensor, unit: float) -> None:
         self.add_exact("numbers", str(tensor.dtype), str(tuple(tensor.shape)))
         if tensor.device.type == "meta":
             return
-        components = _components(tensor)
+        components = _real_components(tensor)
         kind = _KINDS.get(components.dtype, "b")
         numbers = components.reshape(-1)[: self._reserve_elements(components.numel())].double().cpu()
         finite = numbers.isfinite()
@@ -202,7 +203,7 @@ class _Description:
     def _add_value(self, kind: str, numbers: Tensor, unit: float) -> None:
         if len(self.values) < MOST_VALUES:
             self.kinds.append(kind)
-            self.values.append(round(sketch(numbers, unit), _DECIMALS[kind]))
+            self.values.append(round(summarise_numbers(numbers, unit), _DECIMALS[kind]))
 
     def _add_content(self, value: Tensor | numpy.ndarray[Any, Any]) -> None:
         self.add_exact("content", str(value.dtype), str(tuple(value.shape)))
@@ -219,7 +220,7 @@ class _Description:
         return allowed
 
 
-def sketch(numbers: Tensor, unit: float) -> float:
+def summarise_numbers(numbers: Tensor, unit: float) -> float:
     """Summarise finite numbers in one: the sum of cos(1 + 0.7 i) · asinh(x_i / unit), divided by √n; 0 for n = 0.
 
     Rounding errors change it no more than the numbers, even if some numbers are large. Different values, orders and signs give different
@@ -248,11 +249,11 @@ def _float_tensor(value: Any) -> Tensor | None:
     return None
 
 
-def _components(tensor: Tensor) -> Tensor:
+def _real_components(tensor: Tensor) -> Tensor:
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
-def _text_of(value: Any) -> str:
+def _shorten_plain_data(value: Any) -> str:
     """Return a text for plain data, whose length is limited before it is built."""
     if isinstance(value, bool) or value is None:
         return str(value)

@@ -12,12 +12,12 @@ from nbformat.notebooknode import from_dict
 from nbformat.v4 import new_output
 
 from autograder.engine.cell_outputs import Outputs
-from autograder.intake.notebook.problem import Problem, problems_of
+from autograder.intake.notebook.problem import Problem, read_problems
 from autograder.intake.notebook.test_cells import error_output, is_locked, is_test
 from autograder.static_analysis.suspicious_code import find_suspicious
 
 
-def show(cell: NotebookNode, outputs: Sequence[Mapping[str, Any]], begun: datetime) -> None:
+def show_outputs(cell: NotebookNode, outputs: Sequence[Mapping[str, Any]], begun: datetime) -> None:
     """Set a cell's outputs, and the times at which it ran."""
     cell.outputs = from_dict(outputs)
     cell.execution_count = None
@@ -25,7 +25,7 @@ def show(cell: NotebookNode, outputs: Sequence[Mapping[str, Any]], begun: dateti
     cell.metadata["execution"] = times
 
 
-def fail(cell: NotebookNode, kind: str, message: str) -> None:
+def set_grader_error(cell: NotebookNode, kind: str, message: str) -> None:
     """Set a grader's error as a cell's output, after its printed text; a test cell then gets no points."""
     streams = [output for output in cell.get("outputs", []) if output.output_type == "stream"]
     cell.outputs = [*streams, error_output(kind, message)]
@@ -33,13 +33,13 @@ def fail(cell: NotebookNode, kind: str, message: str) -> None:
 
 def is_refused(notebook: NotebookNode) -> bool:
     """Return whether a notebook has a fatal problem and must not run, and set it as the test cells' error."""
-    fatal = next((problem for problem in problems_of(notebook) if problem.fatal), None)
+    fatal = next((problem for problem in read_problems(notebook) if problem.fatal), None)
     if fatal is not None:
-        refuse(notebook, fatal.what)
+        refuse_notebook(notebook, fatal.what)
     return fatal is not None
 
 
-def refuse(notebook: NotebookNode, message: str) -> None:
+def refuse_notebook(notebook: NotebookNode, message: str) -> None:
     """Set an error as the output of all test cells of a notebook that cannot be graded."""
     for cell in notebook.cells:
         if is_test(cell):
@@ -104,7 +104,7 @@ def _drop_traceback(error: Any) -> Any:
 _MOST_EVENTS = 12
 
 
-def remarks_on(notebook: NotebookNode, reported: Sequence[str]) -> list[Problem]:
+def list_remarks(notebook: NotebookNode, reported: Sequence[str]) -> list[Problem]:
     """Return the remarks for the instructor on an executed notebook.
 
     Args:

@@ -27,14 +27,21 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from autograder.checking.decision import collect_answers
-from autograder.checking.hidden_messages import told_kind
+from autograder.checking.hidden_messages import public_error_name
 from autograder.checking.sheet import Sheet
 from autograder.checking.verdict import VERDICT_MIME
 from autograder.checks import verdict_on
 from autograder.engine.cell_outputs import Outputs
-from autograder.engine.checker.behaviour import signature_of
-from autograder.engine.checker.cell_results import collect_printed, fail, has_error, is_refused, remarks_on, show
-from autograder.engine.checker.deferred_tests import CheckCell, WaitingProcess, check_cell
+from autograder.engine.checker.behaviour import compute_signature
+from autograder.engine.checker.cell_results import (
+    collect_printed,
+    has_error,
+    is_refused,
+    list_remarks,
+    set_grader_error,
+    show_outputs,
+)
+from autograder.engine.checker.deferred_tests import CheckCell, WaitingProcess, parse_check_cell
 from autograder.engine.checker.remote_subject import RemoteSubject
 from autograder.engine.checker.rpc_client import CellLimits, LimitError, StudentClient
 from autograder.engine.checker.student_process import StudentProcess
@@ -94,7 +101,7 @@ class Checker:
         if is_refused(notebook):
             return
         cells = [(i, cell) for i, cell in enumerate(notebook.cells) if cell.cell_type == "code" and cell.source.strip()]
-        checks = ((index, check_cell(cell, self._settings.kept_output)) for index, cell in cells if is_test(cell))
+        checks = ((index, parse_check_cell(cell, self._settings.kept_output)) for index, cell in cells if is_test(cell))
         tests = {index: check for index, check in checks if check is not None}
         try:
             self._run_first_process(notebook, cells, tests)
@@ -106,20 +113,20 @@ class Checker:
             while self._waiting:
                 self._resume_process(notebook, self._waiting.pop(0))
                 self._run_hidden_tests(notebook)
-                self._end()
+                self._end_process()
         finally:
-            self._end()
+            self._end_process()
             for process in self._waiting:
                 if process.child is not None:
                     process.child.close()
-        add_problems(notebook, [*self._problems, *remarks_on(notebook, list(self._reported))])
+        add_problems(notebook, [*self._problems, *list_remarks(notebook, list(self._reported))])
 
     def _run_first_process(
         self, notebook: NotebookNode, cells: Sequence[tuple[int, NotebookNode]], tests: Mapping[int, CheckCell]
     ) -> None:
         """Run all cells for their outputs, and the visible tests of exercises that forbid nothing."""
         self._renew_time()
-        self._start(notebook, 0)
+        self._start_process(notebook, 0)
         for index, cell in cells:
             if index not in tests:
                 self._run_cell(notebook, cell, index)
@@ -137,7 +144,7 @@ class Checker:
         """Run visible tests in a process that refuses the functions which their exercises forbid."""
         self._renew_time()  # the cells run again, and take as long as they took before
         self._forbidding_rules = forbidden
-        self._start(notebook, 0)
+        self._start_process(notebook, 0)
         for index, cell in cells:
             if index in tests:
                 self._run_visible_tests(notebook, cell, index, tests[index])
@@ -152,13 +159,13 @@ class Checker:
         it could grow.
         """
         if self._child is not None and self._visible:
-            self._child.stop()
+            self._child.suspend()
         # The processes that wait may together hold as much memory as one.
-        large = self._child is not None and self._child.holds_more_than(
+        large = self._child is not None and self._child.uses_more_memory_than(
             self._settings.memory_mb * 2**20 // _MOST_PROCESSES
         )
         if large or not self._visible:
-            self._end()
+            self._end_process()
         if self._visible:
             self._waiting.append(
                 WaitingProcess(self._forbidding_rules, self._child, self._conversation, self._visible, large)
@@ -168,7 +175,7 @@ class Checker:
     def _resume_process(self, notebook: NotebookNode, process: WaitingProcess) -> None:
         self._forbidding_rules, self._visible = process.forbidden, process.visible
         if process.start_again:
-            self._start(notebook, len(notebook.cells))
+            self._start_process(notebook, len(notebook.cells))
             return
         self._child, self._conversation = process.child, process.conversation
         if self._child is not None:
@@ -187,7 +194,7 @@ class Checker:
         with suppress(LimitError):  # the client keeps the error, and judging the cell reports it
             if conversation.ask({"do": "run", "source": cell.source}).get("value") is True:
                 self._complete.add(index)
-        show(cell, outputs.items, begun)
+        show_outputs(cell, outputs.items, begun)
         self._record_failure(cell, index, conversation.broken)
         self._update_process(notebook, index)
 
@@ -201,13 +208,13 @@ class Checker:
         try:
             self._bind_exercise(conversation, index)
             if check.defined:
-                collect_answers(self._sheet(check, hidden=False), self._subject(conversation, index))
+                collect_answers(self._find_sheet(check, hidden=False), self._make_subject(conversation, index))
             conversation.ask({"do": "remember", "cell": index})
         except LimitError:  # the client keeps the error
             pass
         except Exception as error:
             del self._visible[index]
-            self._fail(cell, index, "no verdict", f"The answers could not be judged ({type(error).__name__}).")
+            self._fail_cell(cell, index, "no verdict", f"The answers could not be judged ({type(error).__name__}).")
         check.answers, check.broken = conversation.known, conversation.broken
         self._update_process(notebook, index)
 
@@ -217,10 +224,10 @@ class Checker:
         question = {"do": "look", "cell": index, "name": check.exercise.name}
         check.defined = conversation.ask(question).get("value") is True
 
-    def _subject(self, conversation: StudentClient, index: int) -> RemoteSubject:
+    def _make_subject(self, conversation: StudentClient, index: int) -> RemoteSubject:
         return RemoteSubject(conversation, index, self._visible[index].exercise.name)
 
-    def _sheet(self, check: CheckCell, *, hidden: bool) -> Sheet:
+    def _find_sheet(self, check: CheckCell, *, hidden: bool) -> Sheet:
         return check.exercise.sheet(hidden=hidden, seed=self._settings.seed or 0, device=self._settings.device)
 
     def _run_hidden_tests(self, notebook: NotebookNode) -> None:
@@ -236,13 +243,13 @@ class Checker:
                         conversation.ask({"do": "recall", "cell": index})
                 conversation.known = check.answers
                 conversation.broken = conversation.broken or check.broken
-                show(cell, [*check.outputs.items, self._verdict_output(conversation, index)], begun)
+                show_outputs(cell, [*check.outputs.items, self._verdict_output(conversation, index)], begun)
                 broken = conversation.broken
                 if broken is not None and check.broken is None:
                     # Its own text could depend on a hidden question.
                     broken = LimitError(broken.kind, "A hidden question was not answered within the limits.")
                 self._record_failure(cell, index, broken)
-                if described := signature_of(cell.outputs, conversation.known, self._settings.device):
+                if described := compute_signature(cell.outputs, conversation.known, self._settings.device):
                     self.signatures[described[0]] = described[1]
             del self._visible[index]
             self._update_process(notebook, index, upto=len(notebook.cells))
@@ -253,8 +260,8 @@ class Checker:
         if not check.defined:
             return error_output("name error", f"name {check.exercise.name!r} is not defined")
         try:
-            sheet = self._sheet(check, hidden=check.hidden)
-            verdict = verdict_on(self._subject(conversation, index), sheet)
+            sheet = self._find_sheet(check, hidden=check.hidden)
+            verdict = verdict_on(self._make_subject(conversation, index), sheet)
         except Exception as error:
             return error_output("no verdict", f"The answers could not be judged ({type(error).__name__}).")
         data = {VERDICT_MIME: verdict.to_dict(), "text/plain": repr(verdict), "text/html": verdict._repr_html_()}
@@ -263,11 +270,11 @@ class Checker:
     def _available_client(self, cell: NotebookNode, index: int) -> StudentClient | None:
         """Return the client of the student's process; None, after recording a problem, if it may not run this cell."""
         if self._is_time_up():
-            self._fail(cell, index, "time used up", "The submission had used up its time.")
+            self._fail_cell(cell, index, "time used up", "The submission had used up its time.")
             return None
         if self._conversation is None:
             message = f"{self._settings.restarts + 1} cells brought the process down; this one was not run."
-            self._fail(cell, index, "kernel died", message)
+            self._fail_cell(cell, index, "kernel died", message)
         return self._conversation
 
     def _update_process(self, notebook: NotebookNode, index: int, upto: int | None = None) -> None:
@@ -276,7 +283,7 @@ class Checker:
             self._reported |= dict.fromkeys(self._child.reports())
         if self._conversation is not None and not self._conversation.alive:
             self._deadly.add(index)
-            self._restart(notebook, index + 1 if upto is None else upto)
+            self._restart_process(notebook, index + 1 if upto is None else upto)
 
     def _rerun_for_definitions(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
         """Run a cell again, only for its definitions."""
@@ -293,16 +300,16 @@ class Checker:
         problem = enforce_verdict(cell) if is_test(cell) else None
         has_verdict = check_total(cell) is not None
         if problem is not None:
-            self._fail(cell, index, *problem)
+            self._fail_cell(cell, index, *problem)
         elif broken is not None and has_verdict:
             # The check reports it as a finding and gives points for the other rows.
             self._problems.append(Problem(broken.kind, broken.message, where=cell_label(cell, index)))
         elif broken is not None:
-            self._fail(cell, index, broken.kind, broken.message)
+            self._fail_cell(cell, index, broken.kind, broken.message)
         elif not is_test(cell):
             self._note_error(cell, index)
         elif not has_verdict and not has_error(cell) and index not in self._complete:
-            self._fail(cell, index, "no verdict", "The test did not come to its end, and shows no error.")
+            self._fail_cell(cell, index, "no verdict", "The test did not come to its end, and shows no error.")
 
     def _note_error(self, cell: NotebookNode, index: int) -> None:
         error = next((output for output in cell.outputs if output.output_type == "error"), None)
@@ -310,13 +317,13 @@ class Checker:
             message = f"The cell raised {error.ename}: {error.evalue.strip()}"[:_TOLD]
             if self._asked:
                 # A test of the author's own may have shown hidden values to the student's code, which could print them here.
-                silent = f"The cell raised {told_kind(error.ename)}. Which one is not told, for the cell stands behind a test."
+                silent = f"The cell raised {public_error_name(error.ename)}. Which one is not told, for the cell stands behind a test."
                 fault = syntax_error(cell.source)
                 message = f"The cell raised SyntaxError: {fault}" if fault else silent
             self._problems.append(Problem("cell error", message, where=cell_label(cell, index)))
 
-    def _fail(self, cell: NotebookNode, index: int, kind: str, message: str) -> None:
-        fail(cell, kind, message)
+    def _fail_cell(self, cell: NotebookNode, index: int, kind: str, message: str) -> None:
+        set_grader_error(cell, kind, message)
         self._problems.append(Problem(kind, message, where=cell_label(cell, index)))
 
     def _cell_limits(self, cell: Mapping[str, Any]) -> CellLimits:
@@ -333,7 +340,7 @@ class Checker:
             settings.answers_mb,
         )
 
-    def _start(self, notebook: NotebookNode, upto: int) -> None:
+    def _start_process(self, notebook: NotebookNode, upto: int) -> None:
         """Start a process that refuses the forbidden functions, and run the cells above ``upto`` in it."""
         self._child = child = self._new_child(self._forbidding_rules)
         self.layers, self.isolation = child.layers, child.isolation
@@ -344,7 +351,7 @@ class Checker:
                 conversation.ask({"do": "place", "name": name, "data": data})
         for index, cell in enumerate(notebook.cells[:upto]):
             if self._is_time_up():
-                self._end()
+                self._end_process()
                 return
             if cell.cell_type != "code" or not cell.source.strip() or index in self._deadly:
                 continue
@@ -361,7 +368,7 @@ class Checker:
                     conversation.ask({**request, "source": cell.source})
             if not conversation.alive:
                 self._deadly.add(index)
-                self._restart(notebook, upto)
+                self._restart_process(notebook, upto)
                 return
 
     def _renew_time(self) -> None:
@@ -370,12 +377,12 @@ class Checker:
     def _is_time_up(self) -> bool:
         return monotonic() >= self._stop_at or self._cpu_seconds >= self._settings.submission_cpu_seconds
 
-    def _restart(self, notebook: NotebookNode, upto: int) -> None:
-        self._end()
+    def _restart_process(self, notebook: NotebookNode, upto: int) -> None:
+        self._end_process()
         if len(self._deadly) <= self._settings.restarts:
-            self._start(notebook, upto)
+            self._start_process(notebook, upto)
 
-    def _end(self) -> None:
+    def _end_process(self) -> None:
         if self._child is not None:
             self._cpu_seconds += self._child.cpu_seconds()
             self._reported |= dict.fromkeys(self._child.last_reports())

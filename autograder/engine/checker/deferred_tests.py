@@ -11,7 +11,7 @@ from autograder.checking.request import Observation
 from autograder.engine.cell_outputs import Outputs
 from autograder.engine.checker.rpc_client import LimitError, StudentClient
 from autograder.engine.checker.student_process import StudentProcess
-from autograder.static_analysis.cell_names import only_check
+from autograder.static_analysis.cell_names import find_only_check
 
 
 @dataclass
@@ -42,10 +42,10 @@ class WaitingProcess:
     start_again: bool = False  # whether a new process replaces it, because it used too much memory
 
 
-def check_cell(cell: NotebookNode, kept_output: int) -> CheckCell | None:
+def parse_check_cell(cell: NotebookNode, kept_output: int) -> CheckCell | None:
     """Return the CheckCell of a test cell that only checks a course exercise; None for a lecturer's own tests."""
     from autograder.checks import exercises
 
-    name, hidden = only_check(cell.source) or ("", False)
+    name, hidden = find_only_check(cell.source) or ("", False)
     exercise = exercises().get(name)
     return CheckCell(exercise, hidden, Outputs(kept_output)) if exercise is not None else None

@@ -143,20 +143,20 @@ class StudentClient:
             self._child.channel.send(_fill_requests(packed, behind) if behind else packed, deadline=self._deadline)
             return self._receive_answer(self._deadline, {} if parts is None else parts, most)
         except DeadlineError:
-            self.broken = self._stop(LimitError("timeout", f"It was stopped after {self._allowance.seconds:g} s."))
+            self.broken = self._stop_code(LimitError("timeout", f"It was stopped after {self._allowance.seconds:g} s."))
         except ClosedError:
             self.broken = self._crash_reason()
         except MessageTooLongError:
             message = f"Its answers exceeded the limit of {self._allowance.answers_mb} MiB in total."
-            self.broken = self._kill(LimitError("malformed answer", message))
+            self.broken = self._kill_process(LimitError("malformed answer", message))
         except ProtocolError as error:
-            self.broken = self._kill(LimitError("malformed answer", f"Its answer could not be read: {error}."))
+            self.broken = self._kill_process(LimitError("malformed answer", f"Its answer could not be read: {error}."))
         except MemoryError:
-            self.broken = self._kill(
+            self.broken = self._kill_process(
                 LimitError("malformed answer", "Its answer did not fit into the checker's memory.")
             )
         except _StopError as stop:
-            self.broken = self._kill(stop.reason) if stop.deadly else self._stop(stop.reason)
+            self.broken = self._kill_process(stop.reason) if stop.deadly else self._stop_code(stop.reason)
         raise self.broken
 
     def _receive_answer(self, deadline: float, parts: dict[int, Any], most: int) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class StudentClient:
             # Parts that were sent after the output that broke the limit do not count.
             for data in self._child.mailbox.take():
                 part = self._parse_message(data)
-                if _outputs_before(part) <= outputs:
+                if _count_earlier_outputs(part) <= outputs:
                     _add_part(part, parts, most)
 
     def _parse_message(self, data: bytes) -> dict[str, Any]:
@@ -204,7 +204,7 @@ class StudentClient:
 
     def _check_usage(self) -> None:
         """Check memory and CPU time of the process and its children."""
-        if self._child.holds_more_than(self._allowance.memory_mb * 2**20):
+        if self._child.uses_more_memory_than(self._allowance.memory_mb * 2**20):
             raise _StopError(LimitError("memory", memory_text(self._allowance.memory_mb)), deadly=True)
         used, own_seconds = self._child.cpu_seconds(), self._child.own_cpu_seconds()
         if self._cpu_of_children is None:
@@ -214,7 +214,7 @@ class StudentClient:
             message = f"It was stopped after {self._allowance.cpu_seconds:g} s of CPU time."
             raise _StopError(LimitError("timeout", message))
 
-    def _stop(self, reason: LimitError) -> LimitError:
+    def _stop_code(self, reason: LimitError) -> LimitError:
         """Interrupt the running code, and kill the process if it does not stop.
 
         Its child processes would run on and use up the time of later cells: a process with children is killed.
@@ -226,11 +226,11 @@ class StudentClient:
                 message = unpack(self._child.channel.receive(deadline), budget=self.items)
                 # Code that ignores the interrupt may still answer the rest of the request: wait for the final reply.
                 if not isinstance(message, dict) or message.keys().isdisjoint({"out", "part"}):
-                    return reason if self._child.is_alone() else self._kill(reason)
+                    return reason if self._child.is_alone() else self._kill_process(reason)
         except (DeadlineError, ClosedError, MessageTooLongError, ProtocolError):
-            return self._kill(reason)
+            return self._kill_process(reason)
 
-    def _kill(self, reason: LimitError) -> LimitError:
+    def _kill_process(self, reason: LimitError) -> LimitError:
         self._child.kill()
         self.alive = False
         return reason
@@ -257,7 +257,7 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _outputs_before(message: dict[str, Any]) -> int:
+def _count_earlier_outputs(message: dict[str, Any]) -> int:
     """Return the number of outputs that preceded a part of an answer."""
     count = message.get("after")
     if type(count) is not int:

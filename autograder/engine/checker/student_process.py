@@ -12,7 +12,7 @@ from pathlib import Path
 from time import clock_gettime
 
 from autograder.engine.sandbox import linux
-from autograder.engine.sandbox.settings import level_of
+from autograder.engine.sandbox.settings import isolation_level
 from autograder.engine.transport.channel import (
     Channel,
     Mailbox,
@@ -56,19 +56,19 @@ class StudentProcess:
         self.layers = layers
         self._handle = handle
         self._scratch = scratch
-        self._pid = _pid_of(handle)
+        self._pid = _read_pid(handle)
 
     @property
     def isolation(self) -> str:
         """The level of isolation that the active layers provide."""
-        return level_of(self.layers)
+        return isolation_level(self.layers)
 
     def interrupt(self) -> None:
         """Interrupt the process, as Ctrl-C does."""
         with contextlib.suppress(OSError):
             signal.pidfd_send_signal(self._handle, signal.SIGINT)
 
-    def stop(self) -> None:
+    def suspend(self) -> None:
         """Suspend the process until :meth:`resume`. In the sandbox it has no child processes."""
         with contextlib.suppress(OSError):
             signal.pidfd_send_signal(self._handle, signal.SIGSTOP)
@@ -136,19 +136,19 @@ class StudentProcess:
     def own_cpu_seconds(self) -> float:
         """Return the CPU seconds of the process without its children, which takes microseconds."""
         try:
-            return clock_gettime(_clock_of(self._pid))
+            return clock_gettime(_cpu_clock_id(self._pid))
         except OSError:  # it has ended
             return 0.0
 
     def cpu_seconds(self) -> float:
         """Return the CPU seconds of the process and its children."""
-        return sum(self._seconds_of(pid) for pid in _process_tree(self._pid))
+        return sum(self._read_cpu_seconds(pid) for pid in _process_tree(self._pid))
 
     def is_alone(self) -> bool:
         """Return whether the process has no running children."""
         return len(_process_tree(self._pid)) == 1
 
-    def holds_more_than(self, limit: int) -> bool:
+    def uses_more_memory_than(self, limit: int) -> bool:
         """Return whether the process and its children use more than ``limit`` bytes of memory.
 
         Counting the shares of shared pages takes milliseconds. The resident pages are an upper bound, so they are
@@ -160,7 +160,7 @@ class StudentProcess:
         resident = sum(linux.own_memory(pid, mapped_files=True) for pid in family)
         return resident > limit and sum(map(_memory_used, family)) > limit
 
-    def _seconds_of(self, pid: int) -> float:
+    def _read_cpu_seconds(self, pid: int) -> float:
         try:
             text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -181,12 +181,12 @@ def _memory_used(pid: int) -> int:
     return linux.own_memory(pid)  # not readable for every user: then all of its memory but mapped files
 
 
-def _clock_of(pid: int) -> int:
+def _cpu_clock_id(pid: int) -> int:
     """Return the id of a process's CPU clock, computed as by the C library's ``clock_getcpuclockid``."""
     return ~pid << 3 | 2
 
 
-def _pid_of(handle: int) -> int:
+def _read_pid(handle: int) -> int:
     text = Path(f"/proc/self/fdinfo/{handle}").read_text(encoding="ascii")
     return int(next(line.split()[1] for line in text.splitlines() if line.startswith("Pid:")))
 

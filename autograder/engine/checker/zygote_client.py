@@ -28,7 +28,7 @@ from autograder.engine.transport.channel import (
     receive_with_descriptors,
     send_with_descriptors,
 )
-from autograder.engine.transport.fork_server import ForkedByServer, kill_group
+from autograder.engine.transport.fork_server import ForkServerChild, kill_group
 
 START_SECONDS = 120.0
 _FORK_SECONDS = 20.0
@@ -58,7 +58,7 @@ class ZygoteClient:
         self._environment = dict(environment)
         self._standby = standby
         # None also for a zygote that a fork server has yet to fork.
-        self._process: subprocess.Popen[bytes] | ForkedByServer | None = None
+        self._process: subprocess.Popen[bytes] | ForkServerChild | None = None
         self._control: socket.socket | None = None
         self._folder = ""
         self._ready = False
@@ -74,7 +74,7 @@ class ZygoteClient:
         self._folder = tempfile.mkdtemp(prefix="tfcourse-")
         root = f"{self._folder}/root"
         os.mkdir(root, 0o755)
-        self._control = standby or self._spawn()
+        self._control = standby or self._spawn_zygote()
         self._ready = False
         order = {
             "settings": self.settings.to_dict(),
@@ -85,7 +85,7 @@ class ZygoteClient:
         with contextlib.suppress(OSError):
             send_with_descriptors(self._control, json.dumps(order).encode(), [])
 
-    def _spawn(self) -> socket.socket:
+    def _spawn_zygote(self) -> socket.socket:
         """Start the zygote as a program, and return the connection to it."""
         ours, zygote_end = socket.socketpair()
         self._process = subprocess.Popen(
@@ -116,7 +116,7 @@ class ZygoteClient:
         control.settimeout(START_SECONDS)
         try:
             if self._process is None:
-                self._process = ForkedByServer.wait_for_announcement(control, START_SECONDS)
+                self._process = ForkServerChild.wait_for_announcement(control, START_SECONDS)
                 control.settimeout(START_SECONDS)
             answer = json.loads(receive_with_descriptors(control, 0)[0])
         except (OSError, ClosedError) as error:
@@ -127,10 +127,10 @@ class ZygoteClient:
         control.settimeout(_FORK_SECONDS)
         self._ready = True
         if self._entered:
-            self._enter(control)
+            self._send_folder(control)
         return True
 
-    def enter(self, folder: str) -> None:
+    def enter_folder(self, folder: str) -> None:
         """Give children the packages of one folder in ``settings.packages`` instead of the previous folder's.
 
         Loading a folder's packages is faster than starting another zygote, which would import PyTorch again.
@@ -147,17 +147,17 @@ class ZygoteClient:
         try:
             if before:
                 send_with_descriptors(self._control, json.dumps({"leave": True}).encode(), [])
-            self._enter(self._control)
+            self._send_folder(self._control)
         except (OSError, ZygoteError) as error:
             self.close()
             raise ZygoteError("the process that forks student processes could not load another package") from error
 
-    def _enter(self, control: socket.socket) -> None:
+    def _send_folder(self, control: socket.socket) -> None:
         control.settimeout(START_SECONDS)
-        self._exchange(control, {"enter": self._entered}, [])
+        self._exchange_order(control, {"enter": self._entered}, [])
         control.settimeout(_FORK_SECONDS)
 
-    def child(
+    def fork_child(
         self,
         max_bytes: int,
         limits: Limits | None = None,
@@ -193,7 +193,7 @@ class ZygoteClient:
         }
         descriptors = [child_end.fileno(), their_mailbox.fileno(), their_reports.fileno()]
         try:
-            answer, handles = self._exchange(control, {"fork": order}, descriptors)
+            answer, handles = self._exchange_order(control, {"fork": order}, descriptors)
         except ZygoteError:
             for one in (ours, mailbox, reports):
                 one.close()
@@ -220,17 +220,17 @@ class ZygoteClient:
             )
         return child
 
-    def how_it_ended(self, child: StudentProcess) -> int:
+    def wait_for_exit(self, child: StudentProcess) -> int:
         """Wait for a child and return its exit status, or minus the signal that ended it."""
         control = self._control
         if control is None:
             return 0
         try:
-            return int(self._exchange(control, {"wait": child.number}, [])[0]["status"])
+            return int(self._exchange_order(control, {"wait": child.number}, [])[0]["status"])
         except ZygoteError:
             return 0
 
-    def _exchange(
+    def _exchange_order(
         self, control: socket.socket, order: dict[str, Any], descriptors: Sequence[int]
     ) -> tuple[dict[str, Any], list[int]]:
         """Send an order and return its answer; an answer to another order raises ZygoteError."""

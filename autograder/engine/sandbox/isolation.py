@@ -20,7 +20,7 @@ from functools import cache
 
 from autograder.engine.sandbox.linux import is_supported_linux
 from autograder.engine.sandbox.lockdown import LAYERS
-from autograder.engine.sandbox.settings import is_at_least, level_of
+from autograder.engine.sandbox.settings import is_at_least, isolation_level
 from autograder.engine.settings import ISOLATION, GradingSettings
 from autograder.errors import CourseError
 
@@ -52,7 +52,7 @@ def with_available_isolation(settings: GradingSettings) -> GradingSettings:
     """
     if not is_supported_linux():
         settings = replace(settings, warm=False)
-    available = level_of(available_layers())
+    available = isolation_level(available_layers())
     if settings.warm and is_at_least(available, settings.isolation):
         return settings
     if settings.isolation == "none" or settings.allow_weaker:

@@ -66,7 +66,7 @@ def is_supported_linux() -> bool:
 
 
 @cache
-def _libc() -> Any:
+def _load_libc() -> Any:
     return ctypes.CDLL(None, use_errno=True)
 
 
@@ -85,28 +85,30 @@ def check_result(result: int, call: str) -> int:
 def syscall(number: int, *arguments: Any, call: str) -> int:
     """Make a system call by its number; integers are passed in full width."""
     wide = [ctypes.c_long(item) if isinstance(item, int) else item for item in arguments]
-    return check_result(_libc().syscall(ctypes.c_long(number), *wide), call)
+    return check_result(_load_libc().syscall(ctypes.c_long(number), *wide), call)
 
 
 def unshare(flags: int) -> None:
     """Move this process into new namespaces."""
-    check_result(_libc().unshare(flags), "unshare")
+    check_result(_load_libc().unshare(flags), "unshare")
 
 
 def setns(descriptor: int, kind: int) -> None:
     """Join the namespace that a descriptor refers to."""
-    check_result(_libc().setns(descriptor, kind), "setns")
+    check_result(_load_libc().setns(descriptor, kind), "setns")
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
     """Mount a file system or bind a folder."""
     names = [text.encode() if text else None for text in (source, target, kind)]
-    check_result(_libc().mount(*names, ctypes.c_ulong(flags), options.encode() if options else None), f"mount {target}")
+    check_result(
+        _load_libc().mount(*names, ctypes.c_ulong(flags), options.encode() if options else None), f"mount {target}"
+    )
 
 
 def unmount(target: str) -> None:
     """Remove a mount, and all mounts below it, from this process's view."""
-    check_result(_libc().umount2(target.encode(), MNT_DETACH), f"unmount {target}")
+    check_result(_load_libc().umount2(target.encode(), MNT_DETACH), f"unmount {target}")
 
 
 def pivot_root(new: str, old: str) -> None:
@@ -117,7 +119,7 @@ def pivot_root(new: str, old: str) -> None:
 def prctl(option: int, *arguments: Any) -> None:
     """Change an attribute of this process."""
     wide = [ctypes.c_ulong(item) if isinstance(item, int) else item for item in arguments]
-    check_result(_libc().prctl(option, *wide, *[ctypes.c_ulong(0)] * (4 - len(wide))), f"prctl {option}")
+    check_result(_load_libc().prctl(option, *wide, *[ctypes.c_ulong(0)] * (4 - len(wide))), f"prctl {option}")
 
 
 def use_large_pages() -> None:
@@ -135,7 +137,7 @@ def use_large_pages() -> None:
             continue  # a mapped file, or read-only memory
         begin, end = (int(address, 16) for address in addresses.split("-"))
         for address in range(-(-begin // _LARGE_PAGE) * _LARGE_PAGE, end - _LARGE_PAGE + 1, _LARGE_PAGE):
-            _libc().madvise(ctypes.c_void_p(address), ctypes.c_size_t(_LARGE_PAGE), MADV_COLLAPSE)
+            _load_libc().madvise(ctypes.c_void_p(address), ctypes.c_size_t(_LARGE_PAGE), MADV_COLLAPSE)
 
 
 def own_memory(pid: int | None = None, *, mapped_files: bool = False) -> int:
@@ -178,4 +180,4 @@ def set_mount_attributes(target: str, flags: int) -> None:
 
 def set_host_name(name: str) -> None:
     """Set the host name in this process's namespace."""
-    check_result(_libc().sethostname(name.encode(), len(name)), "sethostname")
+    check_result(_load_libc().sethostname(name.encode(), len(name)), "sethostname")

@@ -199,7 +199,7 @@ def _populate_root(root: str, view: FilesystemView) -> None:
     for path in view.readable:
         _bind_read_only(root, path)
     if view.packages:
-        _bind(view.packages, root + PACKAGES, linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV)
+        _bind_mount(view.packages, root + PACKAGES, linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV)
     for path in view.masked:
         if not os.path.isdir(root + path):
             continue  # the folder is outside the view
@@ -210,7 +210,7 @@ def _populate_root(root: str, view: FilesystemView) -> None:
         os.makedirs(root + folder, exist_ok=True)
     for name in (*_DEVICES, *(_CUDA_DEVICES if view.cuda else ())):
         if os.path.exists(f"/dev/{name}"):
-            _bind(f"/dev/{name}", f"{root}/dev/{name}", linux.MS_NOSUID | linux.MS_NOEXEC)
+            _bind_mount(f"/dev/{name}", f"{root}/dev/{name}", linux.MS_NOSUID | linux.MS_NOEXEC)
     for name, target in (("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1")):
         os.symlink(target, f"{root}/dev/{name}")
     linux.mount("proc", f"{root}/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
@@ -229,10 +229,10 @@ def _bind_read_only(root: str, path: str) -> None:
         if not os.path.lexists(root + real):
             _bind_read_only(root, real)
         return
-    _bind(path, root + path, linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV)
+    _bind_mount(path, root + path, linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV)
 
 
-def _bind(source: str, target: str, flags: int) -> None:
+def _bind_mount(source: str, target: str, flags: int) -> None:
     _create_mount_point(source, target)
     linux.mount(source, target, flags=linux.MS_BIND | linux.MS_REC)
     linux.set_mount_attributes(target, flags)

@@ -102,50 +102,61 @@ def build_filter(machine: str, *, cuda: bool = False) -> bytes:
         if numbers[column] >= 0 and not (cuda and name in _CUDA_NEEDS)
     )
     lines = [
-        _instruction(_LOAD, _ARCHITECTURE),
-        _instruction(_JEQ, _AUDIT_ARCH[machine], 1, 0),
-        _instruction(_RETURN, _KILL),
-        _instruction(_LOAD, _NUMBER),
+        _encode_instruction(_LOAD, _ARCHITECTURE),
+        _encode_instruction(_JEQ, _AUDIT_ARCH[machine], 1, 0),
+        _encode_instruction(_RETURN, _KILL),
+        _encode_instruction(_LOAD, _NUMBER),
     ]
     if machine == "x86_64":
         # The 32-bit call table has other numbers than those below.
-        lines += [_instruction(_JGE, _X32, 0, 1), _refuse(errno.ENOSYS)]
+        lines += [_encode_instruction(_JGE, _X32, 0, 1), _refuse_call(errno.ENOSYS)]
     for number in refused:
-        lines += [_instruction(_JEQ, number, 0, 1), _refuse(errno.EPERM)]
+        lines += [_encode_instruction(_JEQ, number, 0, 1), _refuse_call(errno.EPERM)]
     # glibc falls back to clone, whose flags the filter can read.
-    lines += [_instruction(_JEQ, _CLONE3, 0, 1), _refuse(errno.ENOSYS)]
-    namespaces = [_instruction(_JSET, _NAMESPACE_FLAGS, 0, 1), _refuse(errno.EPERM)]
-    lines += _for_call(
+    lines += [_encode_instruction(_JEQ, _CLONE3, 0, 1), _refuse_call(errno.ENOSYS)]
+    namespaces = [_encode_instruction(_JSET, _NAMESPACE_FLAGS, 0, 1), _refuse_call(errno.EPERM)]
+    lines += _match_call(
         _CLONE[machine],
-        [_instruction(_LOAD, _FIRST), *namespaces, _instruction(_JSET, _CLONE_THREAD, 1, 0), _refuse(errno.EPERM)],
+        [
+            _encode_instruction(_LOAD, _FIRST),
+            *namespaces,
+            _encode_instruction(_JSET, _CLONE_THREAD, 1, 0),
+            _refuse_call(errno.EPERM),
+        ],
     )
     for number in _FORKS[machine]:
-        lines += [_instruction(_JEQ, number, 0, 1), _refuse(errno.EPERM)]
+        lines += [_encode_instruction(_JEQ, number, 0, 1), _refuse_call(errno.EPERM)]
     for call in (_SOCKET[machine], _SOCKETPAIR[machine]):
-        lines += _for_call(
-            call, [_instruction(_LOAD, _FIRST), _instruction(_JEQ, AF_UNIX, 1, 0), _refuse(errno.EAFNOSUPPORT)]
+        lines += _match_call(
+            call,
+            [
+                _encode_instruction(_LOAD, _FIRST),
+                _encode_instruction(_JEQ, AF_UNIX, 1, 0),
+                _refuse_call(errno.EAFNOSUPPORT),
+            ],
         )
     for request in (_TIOCSTI, _TIOCLINUX):
-        lines += _for_call(
-            _IOCTL[machine], [_instruction(_LOAD, _SECOND), _instruction(_JEQ, request, 0, 1), _refuse(errno.EPERM)]
+        lines += _match_call(
+            _IOCTL[machine],
+            [_encode_instruction(_LOAD, _SECOND), _encode_instruction(_JEQ, request, 0, 1), _refuse_call(errno.EPERM)],
         )
-    commands = [_instruction(_LOAD, _SECOND)]
+    commands = [_encode_instruction(_LOAD, _SECOND)]
     for command in _REFUSED_COMMANDS:
-        commands += [_instruction(_JEQ, command, 0, 1), _refuse(errno.EPERM)]
-    lines += _for_call(_FCNTL[machine], commands)
-    return b"".join([*lines, _instruction(_RETURN, _ALLOW)])
+        commands += [_encode_instruction(_JEQ, command, 0, 1), _refuse_call(errno.EPERM)]
+    lines += _match_call(_FCNTL[machine], commands)
+    return b"".join([*lines, _encode_instruction(_RETURN, _ALLOW)])
 
 
-def _for_call(number: int, body: list[bytes]) -> list[bytes]:
+def _match_call(number: int, body: list[bytes]) -> list[bytes]:
     """Return instructions that run ``body`` for one call, and reload the call's number afterwards."""
-    return [_instruction(_JEQ, number, 0, len(body) + 1), *body, _instruction(_LOAD, _NUMBER)]
+    return [_encode_instruction(_JEQ, number, 0, len(body) + 1), *body, _encode_instruction(_LOAD, _NUMBER)]
 
 
-def _refuse(number: int) -> bytes:
-    return _instruction(_RETURN, _ERRNO | number)
+def _refuse_call(number: int) -> bytes:
+    return _encode_instruction(_RETURN, _ERRNO | number)
 
 
-def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+def _encode_instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("HBBI", code, if_true, if_false, value)
 
 

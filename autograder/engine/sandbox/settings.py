@@ -59,7 +59,7 @@ class SandboxSettings:
         return cls(**plain, limits=limits)
 
 
-def level_of(layers: tuple[str, ...]) -> str:
+def isolation_level(layers: tuple[str, ...]) -> str:
     """Return the level of isolation that a set of active layers provides."""
     if set(LAYERS) <= set(layers):
         return "sandbox"

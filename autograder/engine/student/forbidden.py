@@ -59,8 +59,8 @@ def prepare() -> None:
                 holder.pop(name, None)
     if any(hasattr(torch._C, name) for name in _PAST_THE_DISPATCHER):
         raise RuntimeError("student code could call kernels past the dispatcher, which refuses forbidden ones")
-    refusal.operators()
-    refusal.python_functions()
+    refusal.list_kernels()
+    refusal.list_python_functions()
 
 
 def refuse_permanently(names: Sequence[str]) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from autograder.checking.rehearsal_process import Failed, OutputFloodError, Tell, do_one_job, run_cells
+from autograder.checking.rehearsal_process import Failed, OutputFloodError, Tell, run_cells, run_one_job
 from autograder.checking.verdict import VERDICT_MIME
 from autograder.engine import seeding
 from autograder.engine.cell_outputs import Outputs
@@ -14,7 +14,7 @@ from autograder.engine.student.cell_shell import make_shell
 
 def main() -> None:
     """Run the job that the parent process sends."""
-    do_one_job(_run_job)
+    run_one_job(_run_job)
 
 
 def _run_job(job: Mapping[str, Any], tell: Tell) -> None:
@@ -56,5 +56,5 @@ class _Shell:
         if verdict and last[0]["output_type"] == "execute_result":  # here the student's process decides
             last[0]["data"][VERDICT_MIME] = verdict
 
-    def reported(self) -> Mapping[str, Any]:
+    def event_data(self) -> Mapping[str, Any]:
         return {"outputs": self._outputs.items}

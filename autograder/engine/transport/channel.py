@@ -69,7 +69,7 @@ class Channel:
                     self._socket.sendall(data)
                     return
                 while data:
-                    self._wait(select.POLLOUT, deadline)
+                    self._wait_for_event(select.POLLOUT, deadline)
                     data = data[self._socket.send(data[:_PIECE], socket.MSG_DONTWAIT) :]
             except BlockingIOError:
                 raise DeadlineError from None
@@ -98,7 +98,7 @@ class Channel:
         # One read returns a short message with its length, and the next message if it has arrived.
         buffer = self._there
         while len(buffer) < length:
-            self._wait(select.POLLIN, deadline, watch)
+            self._wait_for_event(select.POLLIN, deadline, watch)
             try:
                 piece = self._socket.recv(max(_SHORT, min(length - len(buffer), _PIECE)))
             except OSError as error:
@@ -110,7 +110,7 @@ class Channel:
         del buffer[:length]
         return message
 
-    def _wait(self, event: int, deadline: float | None, watch: Callable[[], None] | None = None) -> None:
+    def _wait_for_event(self, event: int, deadline: float | None, watch: Callable[[], None] | None = None) -> None:
         if deadline is None and watch is None:
             return
         poll = select.poll()

@@ -33,7 +33,7 @@ FORK_SERVER = "--fork-server"
 _MOST_DESCRIPTORS = 4
 
 
-class ForkServer:
+class ForkServerClient:
     """A client for a fork server that this process has started.
 
     Args:
@@ -83,7 +83,7 @@ class ForkServer:
         self._process.wait()
 
 
-class ForkedByServer:
+class ForkServerChild:
     """A process that a fork server has forked, which is not a child of this process.
 
     Args:
@@ -96,7 +96,7 @@ class ForkedByServer:
         self._handle = handle
 
     @classmethod
-    def wait_for_announcement(cls, connection: socket.socket, seconds: float) -> ForkedByServer:
+    def wait_for_announcement(cls, connection: socket.socket, seconds: float) -> ForkServerChild:
         """Wait until the process at the other end of a connection announces itself.
 
         Raises:
@@ -123,7 +123,7 @@ class ForkedByServer:
         return 0
 
 
-def kill_group(process: subprocess.Popen[bytes] | ForkedByServer) -> None:
+def kill_group(process: subprocess.Popen[bytes] | ForkServerChild) -> None:
     """Kill a process that leads a group, together with the group, and wait for its end."""
     # The number of a forked process that has ended may be another's by now; a child keeps its number until somebody waits for it.
     if isinstance(process, subprocess.Popen) or process.poll() is None:
@@ -197,7 +197,7 @@ def _run_fork(
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
         control.close()
-        if _announce(descriptors[0]):
+        if _announce_process(descriptors[0]):
             run(order, descriptors)
         status = 0
     except ConnectionError:
@@ -208,7 +208,7 @@ def _run_fork(
         os._exit(status)
 
 
-def _announce(descriptor: int) -> bool:
+def _announce_process(descriptor: int) -> bool:
     """Send this process's id over a connection; return whether the other end is open."""
     handle = os.pidfd_open(os.getpid())
     try:

@@ -82,7 +82,7 @@ def _graded_device() -> str:
     return os.environ.get("TFCOURSE_DEVICE") or "cpu"
 
 
-def _devices() -> Set[str]:
+def _available_devices() -> Set[str]:
     return {"cpu", "meta", "cuda", "cuda:0", _graded_device(), f"{_graded_device()}:0"}
 
 
@@ -127,42 +127,42 @@ class _Packer:
         if value is None or kind is bool or kind is float or kind is str or kind is bytes:
             return value.encode("utf-8", "replace").decode() if kind is str and not value.isascii() else value
         if kind is int:
-            return value if -(2**63) <= value < 2**64 else self._long(value)
+            return value if -(2**63) <= value < 2**64 else self._pack_long(value)
         if depth >= MAX_DEPTH:
             raise SerializationError(f"it is nested more than {MAX_DEPTH} deep")
         if kind is Tensor or isinstance(value, Tensor):
-            return self._tensor(value, depth)
+            return self._pack_tensor(value, depth)
         if kind is list or kind is tuple or kind is set or kind is frozenset or kind is torch.Size:
-            return self._sequence(_TAGS.get(kind, _TUPLE), value, depth)
+            return self._pack_sequence(_TAGS.get(kind, _TUPLE), value, depth)
         if kind is dict:
-            return self._mapping(value, depth)
-        self._count(4)  # no mark is longer
-        return self._other(value, depth)
+            return self._pack_mapping(value, depth)
+        self._count_items(4)  # no mark is longer
+        return self._pack_other(value, depth)
 
-    def _sequence(self, tag: int, values: Any, depth: int) -> list[Any]:
-        self._count(1 + len(values))
+    def _pack_sequence(self, tag: int, values: Any, depth: int) -> list[Any]:
+        self._count_items(1 + len(values))
         ordered = sorted(values, key=repr) if tag in (_SET, _FROZENSET) else values
         return [tag, *(self.plain(item, depth + 1) for item in ordered)]
 
-    def _mapping(self, value: Mapping[Any, Any], depth: int) -> list[Any]:
-        self._count(1 + 2 * len(value))
+    def _pack_mapping(self, value: Mapping[Any, Any], depth: int) -> list[Any]:
+        self._count_items(1 + 2 * len(value))
         flat: list[Any] = [_DICT]
         for key, item in value.items():
             flat += (self.plain(key, depth + 1), self.plain(item, depth + 1))
         return flat
 
-    def _other(self, value: Any, depth: int) -> Any:
+    def _pack_other(self, value: Any, depth: int) -> Any:
         if isinstance(value, numpy.ndarray):
-            return self._array(value)
+            return self._pack_array(value)
         if isinstance(value, numpy.generic):
             if value.dtype.kind not in _ARRAY_KINDS:
-                return self._description(value)
-            array = self._array(numpy.asarray(value))
+                return self._pack_description(value)
+            array = self._pack_array(numpy.asarray(value))
             return array if isinstance(array, list) else [_SCALAR, array]
         if isinstance(value, torch.dtype):
-            return [_DTYPE, str(value).removeprefix("torch.")] if value in _CODES else self._description(value)
+            return [_DTYPE, str(value).removeprefix("torch.")] if value in _CODES else self._pack_description(value)
         if isinstance(value, torch.device):
-            return [_DEVICE, str(value)] if str(value) in _devices() else self._description(value)
+            return [_DEVICE, str(value)] if str(value) in _available_devices() else self._pack_description(value)
         if isinstance(value, complex):
             return [_COMPLEX, complex.real.__get__(value), complex.imag.__get__(value)]
         if isinstance(value, Opaque):
@@ -182,27 +182,27 @@ class _Packer:
         if isinstance(value, (bytes, bytearray)):
             return bytes(memoryview(value))
         if isinstance(value, tuple):
-            return self._sequence(_TUPLE, list(tuple.__iter__(value)), depth)
+            return self._pack_sequence(_TUPLE, list(tuple.__iter__(value)), depth)
         if isinstance(value, list):
-            return self._sequence(_LIST, list(list.__iter__(value)), depth)
+            return self._pack_sequence(_LIST, list(list.__iter__(value)), depth)
         if isinstance(value, (set, frozenset)):
-            return self._sequence(_SET if isinstance(value, set) else _FROZENSET, set(value), depth)
+            return self._pack_sequence(_SET if isinstance(value, set) else _FROZENSET, set(value), depth)
         if isinstance(value, dict):
-            return self._mapping(dict(dict.items(value)), depth)
-        return self._description(value)
+            return self._pack_mapping(dict(dict.items(value)), depth)
+        return self._pack_description(value)
 
-    def _description(self, value: Any) -> list[Any]:
+    def _pack_description(self, value: Any) -> list[Any]:
         if not self._describe:
             raise SerializationError(f"a {type(value).__name__} cannot be sent; plain data and tensors can")
         return [_OPAQUE, f"a {type(value).__name__}"[:1000]]
 
-    def _long(self, value: int) -> Any:
-        self._count(2)
+    def _pack_long(self, value: int) -> Any:
+        self._count_items(2)
         if value.bit_length() > 3 * _MAX_DIGITS:
             return [_OPAQUE, f"a whole number of {value.bit_length()} bits"]
         return [_INTEGER, hex(value)]
 
-    def _tensor(self, value: Tensor, depth: int) -> Any:
+    def _pack_tensor(self, value: Tensor, depth: int) -> Any:
         if (
             value.layout is not torch.strided
             or value.device.type == "meta"
@@ -223,7 +223,7 @@ class _Packer:
             data = (plain.view(torch.int16) if plain.dtype is torch.bfloat16 else plain).numpy().tobytes()
         return msgpack.ExtType(TENSOR, header + data)
 
-    def _array(self, value: numpy.ndarray[Any, Any]) -> Any:
+    def _pack_array(self, value: numpy.ndarray[Any, Any]) -> Any:
         if (
             value.dtype.kind not in _ARRAY_KINDS
             or value.nbytes > self._max_bytes
@@ -238,7 +238,7 @@ class _Packer:
         header = struct.pack("<BB", len(code), value.ndim) + code + struct.pack(f"<{value.ndim}Q", *value.shape)
         return msgpack.ExtType(ARRAY, header + plain.tobytes())
 
-    def _count(self, items: int) -> None:
+    def _count_items(self, items: int) -> None:
         self._items += items
         if self._items > MAX_ITEMS:
             raise SerializationError(f"it has more than {MAX_ITEMS} items")
@@ -272,14 +272,14 @@ def unpack(data: bytes, *, trusted: bool = False, budget: ItemBudget | None = No
             max_bin_len=len(data),
             max_ext_len=len(data),
         )
-        return _value(content, 0)
+        return _unpack_value(content, 0)
     except ProtocolError:
         raise
     except Exception as error:  # any exception that a malformed message causes is an error of the message
         raise ProtocolError(f"malformed ({type(error).__name__}: {str(error)[:200]})") from error
 
 
-def _value(content: Any, depth: int) -> Any:
+def _unpack_value(content: Any, depth: int) -> Any:
     if type(content) is not list:
         return content
     if depth > MAX_DEPTH:
@@ -289,62 +289,62 @@ def _value(content: Any, depth: int) -> Any:
     return _READERS[content[0]](content, depth + 1)
 
 
-def _items(content: list[Any], depth: int) -> list[Any]:
-    return [item if type(item) is not list else _value(item, depth) for item in content[1:]]
+def _unpack_items(content: list[Any], depth: int) -> list[Any]:
+    return [item if type(item) is not list else _unpack_value(item, depth) for item in content[1:]]
 
 
-def _mapping(content: list[Any], depth: int) -> dict[Any, Any]:
-    flat = _items(content, depth)
+def _unpack_mapping(content: list[Any], depth: int) -> dict[Any, Any]:
+    flat = _unpack_items(content, depth)
     if len(flat) % 2:
         raise ProtocolError("a mapping with a key and no value")
     return dict(zip(_reject_hash_collisions(flat[::2]), flat[1::2], strict=True))
 
 
-def _scalar(content: list[Any], depth: int) -> Any:
+def _unpack_scalar(content: list[Any], depth: int) -> Any:
     if len(content) != 2 or not isinstance(content[1], numpy.ndarray) or content[1].ndim:
         raise ProtocolError("an invalid number")
     return content[1][()]
 
 
-def _opaque(content: list[Any], depth: int) -> Opaque:
+def _unpack_opaque(content: list[Any], depth: int) -> Opaque:
     _, description = content
     if type(description) is not str:
         raise ProtocolError("a description that is not text")
     return Opaque(description[:1000])
 
 
-def _integer(content: list[Any], depth: int) -> int:
+def _unpack_integer(content: list[Any], depth: int) -> int:
     _, digits = content
     if type(digits) is not str or len(digits) > _MAX_DIGITS:
         raise ProtocolError("an invalid integer")
     return int(digits, 16)
 
 
-def _complex(content: list[Any], depth: int) -> complex:
+def _unpack_complex(content: list[Any], depth: int) -> complex:
     _, real, imaginary = content
     return complex(float(real), float(imaginary))
 
 
-def _device(content: list[Any], depth: int) -> torch.device:
+def _unpack_device(content: list[Any], depth: int) -> torch.device:
     _, name = content
-    if name not in _devices():
+    if name not in _available_devices():
         raise ProtocolError("an unknown device")
     return torch.device(name)
 
 
 # In the order of the tags.
 _READERS: tuple[Callable[[list[Any], int], Any], ...] = (
-    _items,
-    lambda content, depth: tuple(_items(content, depth)),
-    _mapping,
-    lambda content, depth: set(_reject_hash_collisions(_items(content, depth))),
-    lambda content, depth: frozenset(_reject_hash_collisions(_items(content, depth))),
-    _complex,
-    _integer,
+    _unpack_items,
+    lambda content, depth: tuple(_unpack_items(content, depth)),
+    _unpack_mapping,
+    lambda content, depth: set(_reject_hash_collisions(_unpack_items(content, depth))),
+    lambda content, depth: frozenset(_reject_hash_collisions(_unpack_items(content, depth))),
+    _unpack_complex,
+    _unpack_integer,
     lambda content, depth: _DTYPE_NAMES[content[1]],
-    _device,
-    _scalar,
-    _opaque,
+    _unpack_device,
+    _unpack_scalar,
+    _unpack_opaque,
 )
 
 

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nbformat import NotebookNode, reader
 
-from autograder.engine.checker.cell_results import limit_outputs, refuse
+from autograder.engine.checker.cell_results import limit_outputs, refuse_notebook
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.sandbox import linux
 from autograder.engine.sandbox.lockdown import limit_memory
@@ -59,11 +59,11 @@ def warm_up_worker() -> None:
     import torch
 
     from autograder.engine.checker import checker  # noqa: F401 - for those that are forked here
-    from autograder.engine.checker.answer_cache import exercises_of
+    from autograder.engine.checker.answer_cache import list_chapter_exercises
 
     torch.set_num_threads(1)
     gc.set_threshold(20_000)  # a checker ends soon
-    exercises_of("")
+    list_chapter_exercises("")
 
 
 @cache
@@ -80,7 +80,7 @@ class Standby(NamedTuple):
     connection: socket.socket  # the connection to it
     environment: Mapping[str, str]  # its environment variables, without folders
 
-    def for_students_of(self, environment: Mapping[str, str]) -> socket.socket | None:
+    def take_matching(self, environment: Mapping[str, str]) -> socket.socket | None:
         """Return the zygote's connection if it has the given environment; otherwise close it."""
         if {name: value for name, value in environment.items() if name not in FOLDERS} == self.environment:
             return self.connection
@@ -105,12 +105,12 @@ class Engine:
         self._packages = self._folder / "packages"
         packages = str(self._packages) if settings.package else ""
         environment = student_environment(settings, self._folder)
-        connection = standby.for_students_of(environment) if standby is not None else None
+        connection = standby.take_matching(environment) if standby is not None else None
         self._zygote = ZygoteClient(engine_settings(settings, packages), environment, standby=connection)
         if settings.package:
             self._folder.chmod(0o755)
             self._packages.mkdir(mode=0o755)
-            self._zygote.enter(_unpack_wheel(settings.package, self._packages))
+            self._zygote.enter_folder(_unpack_wheel(settings.package, self._packages))
         self._zygote.start()
         self._checker: ForkedProcess | None = None
         # Known mistakes' answers that the checker has added, in base64. The cache gets them before the next checker is forked.
@@ -121,7 +121,7 @@ class Engine:
         os.environ["TFCOURSE_DEVICE"] = settings.device
         self._answer_cache = answer_cache(settings.seed or 0, settings.device)
 
-    def change(self, settings: GradingSettings) -> bool:
+    def change_settings(self, settings: GradingSettings) -> bool:
         """Switch to settings with another student package; return whether they differ in nothing else.
 
         The earlier packages are removed: the package of a later chapter contains this chapter's solutions.
@@ -137,16 +137,16 @@ class Engine:
                 shutil.rmtree(path)
             self._end_checker()
             with contextlib.suppress(ZygoteError):  # the next submission notices and starts a new one
-                self._zygote.enter(_unpack_wheel(settings.package, self._packages))
+                self._zygote.enter_folder(_unpack_wheel(settings.package, self._packages))
         return True
 
     def grade_one(self, submission: Submission) -> Execution:
         """Run a submission. Submission code never makes it raise."""
         begin, self._preparation = monotonic(), 0.0
-        result = self._attempt(submission)
+        result = self._attempt_submission(submission)
         if "again" in result or "lost" in result:
             # The zygote or the checker has died, perhaps not because of the submission: try once more.
-            result = self._attempt(submission)
+            result = self._attempt_submission(submission)
         seconds = monotonic() - begin - self._preparation
         if "lost" in result:
             # The machine may be short of memory. But a submission that makes grading impossible must not keep an earlier grade: send
@@ -173,7 +173,7 @@ class Engine:
             self._answer_cache.merge(base64.b64decode(answers))
         self._new_answers.clear()
 
-    def _attempt(self, submission: Submission) -> dict[str, Any]:
+    def _attempt_submission(self, submission: Submission) -> dict[str, Any]:
         from autograder.engine.checker.zygote_client import ZygoteError
 
         try:
@@ -188,7 +188,7 @@ class Engine:
             with self._exclude_preparation():
                 self._answer_cache.fill(self._answer_cache.missing_exercises(notebook))
                 self._merge_answers()
-            return self._check(submission, notebook)
+            return self._check_submission(submission, notebook)
         result = self._ask_checker(submission)
         if "lacks" in result:
             # A checker's new questions end with it. So the worker loads them and forks a new checker.
@@ -214,14 +214,14 @@ class Engine:
 
     def _ask_checker(self, submission: Submission) -> dict[str, Any]:
         """Grade a submission in a checker, and return its answer."""
-        from autograder.engine.checker.answer_cache import forbidden_in
+        from autograder.engine.checker.answer_cache import list_forbidden_functions
 
         if self._checker is None:
             self._merge_answers()
             gc.freeze()  # the checker shares present memory until either process writes to it
             self._checker = ForkedProcess(self._run_checker)
         # A submission has its time for all cells, for the process of each set of forbidden functions, and for hidden questions.
-        phases = 2 + len(forbidden_in(submission.chapter))
+        phases = 2 + len(list_forbidden_functions(submission.chapter))
         seconds = self._settings.submission_seconds * phases + _MARGIN_SECONDS
         result = self._checker.ask(asdict(submission), seconds)
         if result.pop("leaves", True):
@@ -242,14 +242,14 @@ class Engine:
             submission = Submission(**json.loads(channel.receive()))
             notebook = reader.reads(submission.notebook)
             lacks = self._answer_cache.missing_exercises(notebook)
-            result = {"lacks": lacks} if lacks else self._check(submission, notebook)
+            result = {"lacks": lacks} if lacks else self._check_submission(submission, notebook)
             del notebook
             gc.collect()
             gc.freeze()  # surviving objects will survive; the collector need not scan them again
             leaves = not remaining or linux.own_memory() - held > _GROWN_MB * 2**20
             channel.send(json.dumps({**result, "leaves": leaves}).encode())
 
-    def _check(self, submission: Submission, notebook: NotebookNode) -> dict[str, Any]:
+    def _check_submission(self, submission: Submission, notebook: NotebookNode) -> dict[str, Any]:
         """Grade a submission in this process."""
         from autograder.engine import seeding
         from autograder.engine.checker.checker import Checker
@@ -257,8 +257,8 @@ class Engine:
 
         limit = self._settings.answers_mb * 2**20
         seeding.seed_all(self._settings.student_seed)
-        new_child = partial(self._zygote.child, limit)
-        checker = Checker(self._settings, lambda names: new_child(forbidden=names), self._zygote.how_it_ended)
+        new_child = partial(self._zygote.fork_child, limit)
+        checker = Checker(self._settings, lambda names: new_child(forbidden=names), self._zygote.wait_for_exit)
         try:
             checker.run(notebook, {name: base64.b64decode(data) for name, data in submission.files.items()})
             limit_outputs(notebook)
@@ -290,7 +290,7 @@ def mark_ungradable(notebook: str, reason: str) -> str:
 
     message = f"Grading it did not come to an end, again and again ({reason}); it was given no points."
     content = reader.reads(notebook)
-    refuse(content, message)
+    refuse_notebook(content, message)
     add_problems(content, [Problem("grading stopped", message, do="Look at its code, or replay it.", fatal=True)])
     return json.dumps(content, ensure_ascii=False)
 

@@ -18,7 +18,7 @@ from autograder.engine.interface import Execution, Executor, Submission
 from autograder.engine.sandbox.linux import is_supported_linux
 from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.channel import Channel, ClosedError
-from autograder.engine.transport.fork_server import START_SECONDS, ForkedByServer, kill_group
+from autograder.engine.transport.fork_server import START_SECONDS, ForkServerChild, kill_group
 
 if TYPE_CHECKING:
     from autograder.engine.workers.fork_servers import ForkServers
@@ -38,7 +38,7 @@ class WorkerExecutor:
     def __init__(self, settings: GradingSettings, servers: ForkServers | None = None) -> None:
         self._settings = settings
         self._servers = servers
-        self._process: subprocess.Popen[bytes] | ForkedByServer | None = None
+        self._process: subprocess.Popen[bytes] | ForkServerChild | None = None
         self._channel: Channel | None = None
         self._folder, self._in_use = "", -1
         self._closed = False
@@ -55,12 +55,12 @@ class WorkerExecutor:
         remove_abandoned_folders()
         # The worker's temporary files are in a folder of this process, which removes it however the worker ends.
         self._folder, self._in_use = locked_temp_folder()
-        process, connection = self._fork(chapter) or self._spawn()
+        process, connection = self._fork_worker(chapter) or self._spawn_worker()
         self._process = process
         self._channel = Channel(connection, 2**31)
-        self._send("settings", asdict(self._settings))
+        self._send_message("settings", asdict(self._settings))
 
-    def _fork(self, chapter: str) -> tuple[ForkedByServer, socket.socket] | None:
+    def _fork_worker(self, chapter: str) -> tuple[ForkServerChild, socket.socket] | None:
         """Fork the worker from a fork server; return None if there is no usable one."""
         if self._servers is None or self._settings.device != "cpu" or not self._settings.warm:
             return None
@@ -68,12 +68,12 @@ class WorkerExecutor:
         try:
             with worker_end:
                 self._servers.fork_worker(worker_end, self._in_use, self._folder, self._settings, chapter)
-            return ForkedByServer.wait_for_announcement(ours, START_SECONDS), ours
+            return ForkServerChild.wait_for_announcement(ours, START_SECONDS), ours
         except (OSError, ClosedError):
             ours.close()
             return None
 
-    def _spawn(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    def _spawn_worker(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
         """Start the worker as a separate program."""
         ours, worker_end = socket.socketpair()
         with worker_end:
@@ -86,7 +86,7 @@ class WorkerExecutor:
             )
         return process, ours
 
-    def change(self, settings: GradingSettings) -> None:
+    def change_settings(self, settings: GradingSettings) -> None:
         """Change the settings; the worker keeps its imports and test cases.
 
         Args:
@@ -94,14 +94,14 @@ class WorkerExecutor:
         """
         before, self._settings = self._settings, settings
         if settings.device != before.device:
-            self._end()  # a process finds its devices when it starts
+            self._end_worker()  # a process finds its devices when it starts
         elif settings != before and self._channel is not None:
             try:
-                self._send("settings", asdict(settings))
+                self._send_message("settings", asdict(settings))
             except ClosedError:
-                self._end()  # the next submission starts a new worker
+                self._end_worker()  # the next submission starts a new worker
 
-    def _send(self, kind: str, content: object) -> None:
+    def _send_message(self, kind: str, content: object) -> None:
         assert self._channel is not None
         self._channel.send(json.dumps({kind: content}).encode())
 
@@ -113,14 +113,14 @@ class WorkerExecutor:
                 if self._channel is None:
                     self.start(submission.chapter)
                 if self._closed:  # another thread has closed it
-                    self._end()
+                    self._end_worker()
                     return Execution(submission.student, "", monotonic() - begin, STOPPED)
                 assert self._channel is not None
-                self._send("submission", asdict(submission))
+                self._send_message("submission", asdict(submission))
                 execution = json.loads(self._channel.receive())
                 return Execution(**{**execution, "layers": tuple(execution["layers"])})
             except ClosedError:
-                self._end()
+                self._end_worker()
                 if self._closed:
                     break
         return Execution(submission.student, "", monotonic() - begin, KILLED)
@@ -128,9 +128,9 @@ class WorkerExecutor:
     def close(self) -> None:
         """End the worker; a thread that waits for an answer gets an error."""
         self._closed = True
-        self._end()
+        self._end_worker()
 
-    def _end(self) -> None:
+    def _end_worker(self) -> None:
         channel, self._channel = self._channel, None
         process, self._process = self._process, None
         if channel is not None:
@@ -173,15 +173,15 @@ class WorkerPool:
         """Return PyTorch's CPU capability in workers, such as ``"AVX512"``; empty without a fork server."""
         return self._servers.cpu_capability() if self._servers is not None else ""
 
-    def executor_for(self, settings: GradingSettings) -> Executor:
+    def lease_executor(self, settings: GradingSettings) -> Executor:
         """Lease a worker; closing it returns its process to the pool, unless it is still running a submission."""
         if not _supports_workers():
-            return executor_for(settings)
+            return create_executor(settings)
         self.start(settings)
         if not self._idle:
             return _LeasedWorker(WorkerExecutor(settings, self._servers), self._idle)
         worker = self._idle.pop()
-        worker.change(settings)
+        worker.change_settings(settings)
         return _LeasedWorker(worker, self._idle)
 
 
@@ -225,7 +225,7 @@ def _supports_workers() -> bool:
     return os.name == "posix"
 
 
-def executor_for(settings: GradingSettings) -> Executor:
+def create_executor(settings: GradingSettings) -> Executor:
     """Return this machine's executor: a worker process, or a process per submission without socket inheritance."""
     if _supports_workers():
         return WorkerExecutor(settings)

@@ -16,7 +16,7 @@ from pathlib import Path
 from autograder.engine.environment import worker_environment
 from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.channel import Channel, ClosedError
-from autograder.engine.transport.fork_server import START_SECONDS, ForkedByServer, ForkServer
+from autograder.engine.transport.fork_server import START_SECONDS, ForkServerChild, ForkServerClient
 from autograder.engine.workers.sandbox_settings import student_environment
 from autograder.engine.workers.temp_folders import locked_temp_folder
 
@@ -35,8 +35,8 @@ class ForkServers:
         self._folder, self._in_use = locked_temp_folder()
         for_students = {**student_environment(settings, Path(self._folder)), "TMPDIR": self._folder}
         # No student's process may inherit a file of this machine, so the server of zygotes does not hold the folder's lock.
-        self._zygotes = ForkServer("autograder.engine.student.zygote", for_students, self._folder)
-        self._workers = ForkServer(
+        self._zygotes = ForkServerClient("autograder.engine.student.zygote", for_students, self._folder)
+        self._workers = ForkServerClient(
             "autograder.engine.workers.worker",
             worker_environment(self._folder, settings.device),
             self._folder,
@@ -79,7 +79,7 @@ class ForkServers:
             with workers_end, suppress(OSError):
                 self._workers.fork({"tell": "cpu capability"}, [workers_end.fileno()])
             with suppress(OSError, ClosedError, ValueError):
-                ForkedByServer.wait_for_announcement(ours, START_SECONDS).wait()
+                ForkServerChild.wait_for_announcement(ours, START_SECONDS).wait()
                 return str(json.loads(Channel(ours).receive()))
         return ""
 

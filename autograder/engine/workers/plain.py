@@ -14,8 +14,8 @@ from typing import Any
 
 import nbformat
 
-from autograder.checking.rehearsal import Failure, Limits, Rehearsal, rehearse, started
-from autograder.engine.checker.cell_results import fail, is_refused, limit_outputs
+from autograder.checking.rehearsal import Failure, Limits, Rehearsal, rehearse, start_process
+from autograder.engine.checker.cell_results import is_refused, limit_outputs, set_grader_error
 from autograder.engine.environment import kernel_environment
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings, resolve_device
@@ -42,12 +42,12 @@ class PlainExecutor:
         begin = monotonic()
         notebook: Any = nbformat.reads(submission.notebook, as_version=4)
         try:
-            self._run(notebook)
+            self._run_notebook(notebook)
         except Exception as error:  # no process, no folder, no memory: reported as a failure of the grader
             return Execution(submission.student, "", monotonic() - begin, f"{type(error).__name__}: {error}")
         return Execution(submission.student, nbformat.writes(notebook), monotonic() - begin)
 
-    def _run(self, notebook: Any) -> None:
+    def _run_notebook(self, notebook: Any) -> None:
         """Run all code cells of a sanitised notebook in place, unless it has a fatal problem."""
         if is_refused(notebook):
             return
@@ -62,7 +62,7 @@ class PlainExecutor:
             message = f"{self.settings.restarts + 1} cells brought the process down; what follows was not run."
             problems.append(Problem("kernel died", message))
             for cell in filter(is_test, map(code.__getitem__, not_run)):
-                fail(cell, "kernel died", message)
+                set_grader_error(cell, "kernel died", message)
         limit_outputs(notebook)
         add_problems(notebook, problems)
 
@@ -79,7 +79,7 @@ class PlainExecutor:
         device, work = resolve_device(settings.device), folder / "work"
         work.mkdir()
         environment = kernel_environment(folder, device=device, seed=settings.student_seed)
-        return rehearse(cells, [], limits, partial(started, _PROGRAM, environment, work))
+        return rehearse(cells, [], limits, partial(start_process, _PROGRAM, environment, work))
 
     def close(self) -> None:
         """Do nothing: no resources are held between submissions."""
@@ -94,5 +94,5 @@ def _set_outputs(cell: Any, index: int, outcome: Rehearsal) -> list[Problem]:
     if failure is None:
         return []
     if failure.kind != "cell error":
-        fail(cell, *failure)
+        set_grader_error(cell, *failure)
     return [Problem(failure.kind, failure.text[:300], where=cell_label(cell, index))]

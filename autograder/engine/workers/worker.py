@@ -46,7 +46,7 @@ def main(descriptor: int, standby: Standby | None = None) -> None:
             if kind == "settings":
                 # A new run. This process keeps its imports and its questions.
                 settings = GradingSettings(**content)
-                if not isinstance(engine, Engine) or not engine.change(settings):
+                if not isinstance(engine, Engine) or not engine.change_settings(settings):
                     if engine is not None:
                         engine.close()
                     engine = _create_executor(settings, standby)

@@ -17,7 +17,7 @@ PYTHON, CHECKS, LAYERS, CUDA = "Python", "the code of checks and reference", "la
 _SHOWN = 5
 
 
-async def describe(device: str) -> dict[str, Any]:
+async def describe_machine(device: str) -> dict[str, Any]:
     """Describe this machine's software, isolation layers and device. Parts take a second, so a thread does it.
 
     Args:
@@ -49,17 +49,17 @@ def _installed_version(package: str) -> str:
         return "absent"
 
 
-def incompatibilities(settings: GradingSettings, described: object, threads: int = 1) -> list[str]:
+def list_incompatibilities(settings: GradingSettings, described: object, threads: int = 1) -> list[str]:
     """Return the reasons why a worker must not grade, as phrases; empty if it may.
 
     Args:
         settings: the requested settings.
-        described: what :func:`describe` returned there, or the exception that it ended in.
+        described: what :func:`describe_machine` returned there, or the exception that it ended in.
         threads: how many submissions that worker would run at once.
     """
     if not isinstance(described, Mapping):
         return [f"it has no tfcourse, or another one ({type(described).__name__}: {described})"]
-    reasons = differences(described)
+    reasons = list_software_differences(described)
     if threads != 1:
         reasons.append(f"it has {threads} threads where one is needed (start it with --nthreads 1)")
     if not described[CUDA]:
@@ -69,7 +69,7 @@ def incompatibilities(settings: GradingSettings, described: object, threads: int
     return reasons
 
 
-def differences(described: Mapping[str, Any]) -> list[str]:
+def list_software_differences(described: Mapping[str, Any]) -> list[str]:
     """Return the differences between a machine's software and this machine's, as phrases."""
     reasons = []
     for name, ours in software_versions().items():
@@ -81,15 +81,15 @@ def differences(described: Mapping[str, Any]) -> list[str]:
 
 def _isolation_problem(settings: GradingSettings, layers: tuple[str, ...]) -> str:
     from autograder.engine.sandbox.lockdown import LAYERS as ALL
-    from autograder.engine.sandbox.settings import is_at_least, level_of
+    from autograder.engine.sandbox.settings import is_at_least, isolation_level
 
-    if settings.allow_weaker or is_at_least(level_of(layers), settings.isolation):
+    if settings.allow_weaker or is_at_least(isolation_level(layers), settings.isolation):
         return ""
     missing = ", ".join(layer for layer in ALL if layer not in layers)
     return f"isolation {settings.isolation!r} is required, but it does not offer {missing} (see docs/scale.md)"
 
 
-def refuse(reasons: Mapping[str, list[str]]) -> None:
+def refuse_incompatible(reasons: Mapping[str, list[str]]) -> None:
     """Raise an error if any machine is incompatible, with each such machine and the reasons.
 
     Args:

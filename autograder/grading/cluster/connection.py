@@ -15,7 +15,7 @@ from distributed.utils import LoopRunner
 
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.grading.cluster.compatibility import differences, refuse, software_versions
+from autograder.grading.cluster.compatibility import list_software_differences, refuse_incompatible, software_versions
 
 LOCAL = "local"
 LOOPBACK = "127.0.0.1"
@@ -126,9 +126,9 @@ def _prepare_scheduler(client: Client, name: str) -> None:
     try:
         described = client.run_on_scheduler(software_versions)
     except (ImportError, AttributeError) as error:
-        refuse({f"the scheduler {name}": [f"it has no tfcourse, or another one ({error})"]})
+        refuse_incompatible({f"the scheduler {name}": [f"it has no tfcourse, or another one ({error})"]})
     else:
-        refuse({f"the scheduler {name}": differences(described)})
+        refuse_incompatible({f"the scheduler {name}": list_software_differences(described)})
     client.run_on_scheduler(_report_every_loss)
 
 

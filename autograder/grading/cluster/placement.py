@@ -65,11 +65,11 @@ class Placement:
         return len(self._where)
 
     @property
-    def kept_back(self) -> int:
+    def waiting_count(self) -> int:
         """The number of submissions that wait to be sent again."""
         return len(self._suspects) + len(self._again)
 
-    def worker_of(self, key: str) -> str | None:
+    def find_worker(self, key: str) -> str | None:
         """Return the address of the worker that has a try; None if the try is no longer expected."""
         return self._where.get(key)
 
@@ -91,11 +91,11 @@ class Placement:
         for address in [name for name, worker in self._workers.items() if worker.missed >= _LOOKS]:
             for key, work in self._workers.pop(address).works.items():
                 del self._where[key]
-                self._requeue(work)
+                self._requeue_work(work)
                 dropped.append(key)
         return dropped
 
-    def next(self, fresh: Callable[[], Work | None]) -> tuple[str, Work] | None:
+    def assign_next(self, fresh: Callable[[], Work | None]) -> tuple[str, Work] | None:
         """Return the next submission and the address of its worker; None without a free worker or a submission.
 
         Args:
@@ -108,7 +108,7 @@ class Placement:
         if address is None:
             return None
         work = self._again.popleft() if self._again else fresh()
-        return None if work is None else self._assign(address, work)
+        return None if work is None else self._assign_work(address, work)
 
     def finish(self, key: str) -> Work | None:
         """Remove a finished try from its worker and return its submission; None for a try that is not expected."""
@@ -144,9 +144,9 @@ class Placement:
     def requeue(self, key: str) -> None:
         """Requeue a submission whose result was lost through no fault of the submission."""
         if (work := self.finish(key)) is not None:
-            self._requeue(work)
+            self._requeue_work(work)
 
-    def _requeue(self, work: Work) -> None:
+    def _requeue_work(self, work: Work) -> None:
         (self._suspects if work.losses else self._again).append(work)
 
     def _free_worker(self) -> str | None:
@@ -164,9 +164,9 @@ class Placement:
         if not idle:
             return None
         work = self._suspects.popleft()
-        return self._assign(min(idle, key=lambda address: address in work.been), work)
+        return self._assign_work(min(idle, key=lambda address: address in work.been), work)
 
-    def _assign(self, address: str, work: Work) -> tuple[str, Work]:
+    def _assign_work(self, address: str, work: Work) -> tuple[str, Work]:
         work.tries += 1
         work.been.add(address)
         self._workers[address].works[work.key] = work

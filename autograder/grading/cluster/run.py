@@ -17,13 +17,13 @@ from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.errors import CourseError
-from autograder.grading.cluster.compatibility import describe, incompatibilities, refuse
+from autograder.grading.cluster.compatibility import describe_machine, list_incompatibilities, refuse_incompatible
 from autograder.grading.cluster.connection import connect_client
 from autograder.grading.cluster.placement import LOSSES, Placement, Work
 from autograder.grading.cluster.worker_plugin import (
     GradingPlugin,
     MakeExecutor,
-    grade,
+    grade_on_worker,
     pack_submission,
     unpack_execution,
 )
@@ -112,8 +112,8 @@ class _Run:
         while not (threads := self._thread_counts()):
             self._check_patience()
             sleep(_LOOK_SECONDS)
-        reasons = self._incompatibilities(threads)
-        refuse(reasons)
+        reasons = self._find_incompatibilities(threads)
+        refuse_incompatible(reasons)
         self._fit_workers = dict.fromkeys(reasons, True)
 
     def install_plugin(self, plugin: GradingPlugin) -> None:
@@ -126,7 +126,7 @@ class _Run:
             self._open_client.register_plugin(plugin, name=self.plugin)
         except Exception as error:
             if self._open_client.status != "running":
-                raise self._connection_lost() from error
+                raise self._connection_lost_error() from error
             raise CourseError(
                 f"a worker could not be made ready ({type(error).__name__}: {error})",
                 where=self._settings.scheduler,
@@ -138,7 +138,7 @@ class _Run:
         while True:
             self._poll_workers()
             self._submit_all(submissions)
-            if self._ended and not self._placement.running and not self._placement.kept_back:
+            if self._ended and not self._placement.running and not self._placement.waiting_count:
                 return
             yield from self._finished_executions()
 
@@ -157,9 +157,9 @@ class _Run:
                 raise OSError("no connection")
             yield
         except (OSError, RuntimeError) as error:
-            raise self._connection_lost() from error
+            raise self._connection_lost_error() from error
 
-    def _connection_lost(self) -> CourseError:
+    def _connection_lost_error(self) -> CourseError:
         return CourseError(
             "the connection to the Dask scheduler is lost",
             where=self._settings.scheduler,
@@ -170,15 +170,15 @@ class _Run:
         with self._convert_dask_errors():
             return dict(self._open_client.nthreads())
 
-    def _incompatibilities(self, threads: dict[str, int]) -> dict[str, list[str]]:
+    def _find_incompatibilities(self, threads: dict[str, int]) -> dict[str, list[str]]:
         """Return the reasons why each worker must not grade, by address."""
         with self._convert_dask_errors():
             described: dict[str, Any] = self._open_client.run(
-                describe, self._settings.device, workers=list(threads), on_error="return"
+                describe_machine, self._settings.device, workers=list(threads), on_error="return"
             )
         # One that cannot be reached has just left, or is asked again.
         return {
-            address: incompatibilities(self._settings, description, threads[address])
+            address: list_incompatibilities(self._settings, description, threads[address])
             for address, description in described.items()
             if not isinstance(description, OSError)
         }
@@ -204,7 +204,7 @@ class _Run:
         """Check workers that joined during the run; an incompatible one gets no submissions, and the others go on."""
         if not newcomers:
             return
-        for address, why in self._incompatibilities(newcomers).items():
+        for address, why in self._find_incompatibilities(newcomers).items():
             self._fit_workers[address] = not why
             if why:
                 log.warning("the worker %s is left out: %s", address, "; ".join(why))
@@ -221,13 +221,13 @@ class _Run:
         def fresh() -> Work | None:
             submission = next(submissions, None)
             self._ended = submission is None
-            return None if submission is None else Work(submission, self._digest(submission))
+            return None if submission is None else Work(submission, self._submission_digest(submission))
 
-        while (placed := self._placement.next(fresh)) is not None:
+        while (placed := self._placement.assign_next(fresh)) is not None:
             address, work = placed
             with self._convert_dask_errors():
                 future = self._open_client.submit(
-                    grade,
+                    grade_on_worker,
                     pack_submission(work.submission),
                     self.plugin,
                     key=work.key,
@@ -238,7 +238,7 @@ class _Run:
             self._futures[work.key] = future
             future.add_done_callback(lambda done: self._done.put(str(done.key)))
 
-    def _digest(self, submission: Submission) -> str:
+    def _submission_digest(self, submission: Submission) -> str:
         return hashlib.sha256(self.plugin.encode() + pack_submission(submission)).hexdigest()
 
     def _finished_executions(self) -> Iterator[Execution]:
@@ -256,7 +256,7 @@ class _Run:
         if future is None:
             return None
         if future.status == "cancelled":
-            raise self._connection_lost()
+            raise self._connection_lost_error()
         with self._convert_dask_errors():
             if future.status == "error":
                 return self._handle_error(key, future.exception(timeout=_FETCH_SECONDS))
@@ -279,7 +279,7 @@ class _Run:
         return None if self._placement.finish(key) is None else execution
 
     def _handle_error(self, key: str, error: BaseException) -> Execution | None:
-        address = self._placement.worker_of(key)
+        address = self._placement.find_worker(key)
         killed = isinstance(error, KilledWorker)
         if address is not None and not killed:
             # The task itself raises nothing. A worker on which it cannot even begin would otherwise draw everything to itself.

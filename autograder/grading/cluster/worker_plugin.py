@@ -107,7 +107,7 @@ class GradingPlugin(WorkerPlugin):  # type: ignore[misc]
                 self._busy.release()
 
 
-def grade(submission: bytes, plugin: str) -> bytes:
+def grade_on_worker(submission: bytes, plugin: str) -> bytes:
     """Run a submission on the Dask worker that executes this task.
 
     Args:
@@ -127,7 +127,7 @@ def pack_submission(submission: Submission) -> bytes:
 
 
 def unpack_execution(data: bytes) -> Execution:
-    """Parse the JSON of an execution that :func:`grade` returned.
+    """Parse the JSON of an execution that :func:`grade_on_worker` returned.
 
     Raises:
         ValueError: if it is none.

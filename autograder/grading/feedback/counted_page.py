@@ -24,9 +24,9 @@ def apply_rules(page: Page, plan: CourseFile) -> Page:
         if rule is None:
             parts.append(part)
             continue
-        earned, worth = rule.counted(part.score, part.max_score)
+        earned, worth = rule.count_points(part.score, part.max_score)
         raw, best = raw + earned - part.score, best + worth - part.max_score
-        pending = part.pending and rule.needs_answer
+        pending = part.pending and rule.counts_manual_points
         parts.append(replace(part, pending=pending, counts_as=_rule_note(rule, earned, worth), counted=(earned, worth)))
     raw = round(raw, _DIGITS)
     penalty = _penalty_under_rules(page, before, raw, plan)

@@ -17,7 +17,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import selectinload, undefer
 
 from autograder.course.gradebook.reader import existing_gradebook
-from autograder.grading.feedback.page import title_of
+from autograder.grading.feedback.page import notebook_title
 from autograder.grading.feedback.page_html import make_page, page_process
 from autograder.grading.record.marks_journal import cached_ticks
 from autograder.limited_process import LimitedProcess
@@ -68,14 +68,14 @@ def bind_gradebook(gradebook: Gradebook) -> type[LoadGrades]:
     """Return a LoadGrades class that reuses an open gradebook, because opening one is slower than a page's queries."""
 
     @contextmanager
-    def one_page() -> Iterator[Gradebook]:
+    def open_for_page() -> Iterator[Gradebook]:
         try:
             yield gradebook
         finally:
             gradebook.db.remove()  # what has changed by the next page is to be seen there
 
     def open_page_gradebook(self: LoadGrades, db_url: str) -> AbstractContextManager[Gradebook]:
-        return one_page()
+        return open_for_page()
 
     return type(
         LoadGrades.__name__, (LoadGrades,), {"open_page_gradebook": open_page_gradebook, "__module__": __name__}
@@ -155,4 +155,4 @@ def _load_ticks(notebook: Any, root: str, metadata: Any) -> None:
 def _read_title(path: Path) -> str:
     if not path.is_file():
         return ""
-    return title_of(nbformat.read(path, as_version=4))
+    return notebook_title(nbformat.read(path, as_version=4))

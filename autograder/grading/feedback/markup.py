@@ -60,15 +60,15 @@ class _Renderer(IPythonRenderer):  # type: ignore[misc]
         return f"<h{min(level + 2, 6)}>{text}</h{min(level + 2, 6)}>\n"
 
     def inline_math(self, body: str) -> str:
-        return self._formula(body)
+        return self._render_formula(body)
 
     def block_math(self, body: str) -> str:
-        return self._formula(body, display=True)
+        return self._render_formula(body, display=True)
 
     def latex_environment(self, name: str, body: str) -> str:
-        return self._formula(rf"\begin{{{name}}}{body}\end{{{name}}}", display=True)
+        return self._render_formula(rf"\begin{{{name}}}{body}\end{{{name}}}", display=True)
 
-    def _formula(self, tex: str, *, display: bool = False) -> str:
+    def _render_formula(self, tex: str, *, display: bool = False) -> str:
         shown = formula_html(tex, display=display)
         self._left -= len(shown)
         return shown if self._left >= 0 else f"<code>{html.escape(tex)}</code>"
@@ -118,7 +118,7 @@ class NotebookTexts:
         pictures = safe_images(attachments, self.pixels)
         if not pictures:
             return self.count_html(_render_cached(text))
-        shown = _render(text, pictures)
+        shown = _render_markdown(text, pictures)
         # Pictures have limits of their own.
         self._left += sum(len(data) for forms in pictures.values() for data in forms.values() if data in shown)
         return self.count_html(shown)
@@ -133,7 +133,7 @@ class NotebookTexts:
         return shown
 
 
-def markdown(text: str, attachments: Any = None) -> str:
+def markdown_html(text: str, attachments: Any = None) -> str:
     """Render Markdown as HTML: formulas as MathML, headings lowered, tags escaped and link addresses removed.
 
     A text that no answer needs, very long or with very many formulas, is shown as it was written.
@@ -156,10 +156,10 @@ def plain_html(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _render_cached(text: str) -> str:
-    return _render(text, {})
+    return _render_markdown(text, {})
 
 
-def _render(text: str, pictures: Mapping[str, Mapping[str, str]]) -> str:
+def _render_markdown(text: str, pictures: Mapping[str, Mapping[str, str]]) -> str:
     if len(text) > _LONGEST or text.count("\\begin") + text.count("$") > _MOST_FORMULAS:
         return plain_html(text)
     rendered: str = MarkdownWithMath(renderer=_Renderer(pictures)).render(text)

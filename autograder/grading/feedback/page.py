@@ -9,8 +9,8 @@ from typing import Any
 
 from autograder.checking.verdict import VERDICT_MIME, Diagnosis, Verdict
 from autograder.grading.feedback.follow_ups import Outcome, find_causes
-from autograder.grading.feedback.markup import NotebookTexts, markdown, strip_colours
-from autograder.intake.notebook.problem import FOR_LECTURERS, Problem, problems_of, shorten
+from autograder.grading.feedback.markup import NotebookTexts, markdown_html, strip_colours
+from autograder.intake.notebook.problem import FOR_LECTURERS, Problem, read_problems, shorten
 
 # One line; the spaces and signs at its end are taken off by hand, for an expression for that takes time without bound.
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)$", re.MULTILINE)
@@ -176,7 +176,7 @@ class Page:
         return tuple(by_section.values())
 
 
-def feedback_page(notebook: Any, resources: Any, *, plain: bool = False) -> Page:
+def build_feedback_page(notebook: Any, resources: Any, *, plain: bool = False) -> Page:
     """Build the feedback page of a graded notebook. Rendering students' texts may be slow: see ``page_html.py``.
 
     Args:
@@ -187,20 +187,20 @@ def feedback_page(notebook: Any, resources: Any, *, plain: bool = False) -> Page
     """
     return Page(
         chapter=resources["assignment"],
-        title=title_of(notebook) or resources.get("title") or resources["assignment"],
+        title=notebook_title(notebook) or resources.get("title") or resources["assignment"],
         student=resources["student"],
         name=resources.get("name", ""),
         score=float(resources["score"]),
         max_score=float(resources["max_score"]),
         late_penalty=float(resources["late_penalty"] or 0),
         parts=_link_follow_ups(tuple(_read_parts(notebook, NotebookTexts(plain=plain))), notebook, plain=plain),
-        problems=tuple(problem for problem in problems_of(notebook) if problem.kind not in FOR_LECTURERS),
+        problems=tuple(problem for problem in read_problems(notebook) if problem.kind not in FOR_LECTURERS),
         seconds_late=float(resources.get("seconds_late") or 0),
         plain=plain,
     )
 
 
-def title_of(notebook: Any) -> str:
+def notebook_title(notebook: Any) -> str:
     """Return a notebook's first level-one heading; empty without one."""
     texts = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     return next(
@@ -215,7 +215,7 @@ def _strip_heading_markup(heading: str) -> str:
 
 def _read_parts(notebook: Any, texts: NotebookTexts) -> Iterator[Part]:
     title, prompt = "", ""
-    causes = {problem.where: f"{problem.what} {problem.do}".strip() for problem in problems_of(notebook)}
+    causes = {problem.where: f"{problem.what} {problem.do}".strip() for problem in read_problems(notebook)}
     stubs: dict[str, tuple[Any, str]] = {}
     for cell in notebook.cells:
         mark = cell.metadata.get("nbgrader", {})
@@ -283,7 +283,7 @@ def _question_part(cell: Any, title: str, prompt: str, texts: NotebookTexts) -> 
         pending=bool(mark.get("pending")),
         answered=bool(mark.get("task")) or mark.get("answered", True),
         comment=_comment_html(cell),
-        rubric=tuple(RubricPart(markdown(item["text"]), item["points"], item["share"]) for item in items),
+        rubric=tuple(RubricPart(markdown_html(item["text"]), item["points"], item["share"]) for item in items),
         given_points=None if not items or abs(total - by_hand) < 1e-6 else by_hand,
         prompt=texts.markdown(_remove_heading(prompt)),
         work=texts.markdown(cell.source, cell.get("attachments"))
@@ -304,7 +304,7 @@ def _blank_out_code(text: str) -> str:
 
 def _comment_html(cell: Any) -> str:
     comment = cell.metadata.nbgrader.get("comment")
-    return markdown(comment) if comment and comment != "No response." else ""
+    return markdown_html(comment) if comment and comment != "No response." else ""
 
 
 def _redact_numbers(text: str) -> str:

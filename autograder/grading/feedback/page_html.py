@@ -16,7 +16,7 @@ from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.grading.feedback.counted_page import apply_rules
 from autograder.grading.feedback.markup import duration_text, points_text, sentence_html
-from autograder.grading.feedback.page import feedback_page
+from autograder.grading.feedback.page import build_feedback_page
 from autograder.intake.roster import Student, read_roster
 from autograder.limited_process import FailedCallError, LimitedProcess
 
@@ -44,7 +44,7 @@ def make_page(
 
     Args:
         process: renders the page.
-        notebook: the graded notebook; see :func:`autograder.grading.feedback.page.feedback_page`.
+        notebook: the graded notebook; see :func:`autograder.grading.feedback.page.build_feedback_page`.
         resources: nbgrader's resources.
         site: the address of the course's site, or empty.
         course: the course folder, whose ``course.toml`` has the rules for exercises; or empty.
@@ -63,19 +63,19 @@ def page_html(
     notebook: Mapping[str, Any], resources: Mapping[str, Any], site: str, course: str = "", *, plain: bool = False
 ) -> str:
     """Render the HTML of a page; see :func:`make_page`."""
-    page = feedback_page(from_dict(notebook), resources, plain=plain)
+    page = build_feedback_page(from_dict(notebook), resources, plain=plain)
     if course:
         page = apply_rules(page, read_course_file(Path(course)))
         student = read_roster(Course(Path(course))).get(page.student, Student(page.student))
         if page.chapter in student.decided:
             points, reason = student.decided[page.chapter]
             page = replace(page, score=points, late_penalty=0.0, decision=reason)
-    html: str = _template().render(page=page, site=site)
+    html: str = _load_template().render(page=page, site=site)
     return html
 
 
 @cache
-def _template() -> Any:
+def _load_template() -> Any:
     environment = html_environment(FileSystemLoader(TEMPLATES))
     environment.globals["section_address"] = section_address
     return environment.get_template("feedback.html.j2")

@@ -73,7 +73,7 @@ class PageStamps:
             site_address(),
             *(_hash_file(path) for path in (released, course.root / CONFIG_NAME)),
         ]
-        self._common = _hash("\0".join(parts).encode())
+        self._common = _hash_data("\0".join(parts).encode())
         self._decided = {name: one.decided.get(chapter) for name, one in read_roster(course).items()}
         self._known = self._read_stamps()
         self._now: dict[str, list[str]] = {}
@@ -112,7 +112,7 @@ class PageStamps:
         ticks = self._ticks.get(student, [])
         decisions = repr((self._plan.due(self._chapter, student), self._decided.get(student)))
         made_of = [self._common, self._marks[student], decisions, graded.get(name, ""), *ticks, *sorted(copies)]
-        return [_hash("\0".join(made_of).encode("utf-8", "surrogateescape")), published[page.name]]
+        return [_hash_data("\0".join(made_of).encode("utf-8", "surrogateescape")), published[page.name]]
 
     def _read_stamps(self) -> dict[str, list[str]]:
         try:
@@ -150,7 +150,9 @@ def _hash_marks(gradebook: Gradebook, chapter: str) -> Mapping[str, str]:
     for question, kind in ((grades, Grade), (comments, Comment)):
         for notebook, *row in gradebook.db.execute(question.where(kind.notebook_id.in_(notebooks))):
             contents[notebook].append(f"{kind.__name__} {row!r}")
-    return {row[1]: _hash("\n".join([repr(tuple(row[1:])), *sorted(contents[row[0]])]).encode()) for row in handed_in}
+    return {
+        row[1]: _hash_data("\n".join([repr(tuple(row[1:])), *sorted(contents[row[0]])]).encode()) for row in handed_in
+    }
 
 
 @cache
@@ -160,7 +162,7 @@ def _hash_program() -> str:
     files = sorted(path for path in root.rglob("*") if path.suffix in (".py", ".j2", ".css"))
     places = [Path(entry) for entry in sys.path if entry]
     installed = sorted(path.name for folder in places if folder.is_dir() for path in folder.glob("*.dist-info"))
-    return _hash("\0".join([*map(_hash_file, files), *installed]).encode())
+    return _hash_data("\0".join([*map(_hash_file, files), *installed]).encode())
 
 
 def _hash_folder(folder: Path) -> dict[str, str]:
@@ -173,8 +175,8 @@ def _hash_folder(folder: Path) -> dict[str, str]:
 
 
 def _hash_file(path: Path) -> str:
-    return _hash(path.read_bytes()) if path.is_file() else ""
+    return _hash_data(path.read_bytes()) if path.is_file() else ""
 
 
-def _hash(data: bytes) -> str:
+def _hash_data(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()

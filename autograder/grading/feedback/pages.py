@@ -107,7 +107,7 @@ def _write_page(config: Any, chapter: str, student: str) -> Problem | None:
             converter.start()
     except Exception as error:
         problem = f"The feedback page could not be made: {errors.cause(error).rstrip('.')}."
-        return Problem(KIND, problem, do=_remedy(errors.error or error))
+        return Problem(KIND, problem, do=_choose_remedy(errors.error or error))
     if why := getattr(converter.exporter, "plain_because", ""):
         shown = (
             f"The feedback page shows the student's texts as they were written: to render them failed because {why}."
@@ -116,7 +116,7 @@ def _write_page(config: Any, chapter: str, student: str) -> Problem | None:
     return None
 
 
-def _remedy(cause: BaseException) -> str:
+def _choose_remedy(cause: BaseException) -> str:
     """Return the advice for a page that could not be written, depending on the exception."""
     if not isinstance(cause, OSError):
         return "Grade the chapter again with --force."

@@ -138,7 +138,7 @@ def _safe_cell(number: int, cell: Any, limits: _Limits) -> dict[str, Any]:
     kind, source = cell.cell_type, cell.source
     if kind not in ("code", "markdown"):
         # Raw text would be put on the page as it is.
-        kind, source = "markdown", _fence(source)
+        kind, source = "markdown", _fence_text(source)
     shown: dict[str, Any] = {
         "cell_type": kind,
         "id": f"cell-{number}",
@@ -152,7 +152,7 @@ def _safe_cell(number: int, cell: Any, limits: _Limits) -> dict[str, Any]:
     return shown | {"execution_count": count if isinstance(count, int) else None, "outputs": outputs}
 
 
-def _fence(text: str) -> str:
+def _fence_text(text: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"

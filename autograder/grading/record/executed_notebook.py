@@ -42,7 +42,7 @@ def _read_exercises(
         if cell.is_test and cell.name in cells:
             verdict, error = _read_verdict(cells[cell.name])
             yield ExerciseResult(
-                name=exercise_of(cell.name),
+                name=tested_exercise(cell.name),
                 score=scores[cell.name],
                 max_score=cell.points,
                 verdict=verdict,
@@ -54,7 +54,9 @@ def _read_exercises(
 def zero_results(manifest: Manifest, why: str) -> tuple[ExerciseResult, ...]:
     """Return results with zero points and a reason, for a chapter that could not run."""
     return tuple(
-        ExerciseResult(exercise_of(cell.name), 0.0, cell.points, error=why) for cell in manifest.cells if cell.is_test
+        ExerciseResult(tested_exercise(cell.name), 0.0, cell.points, error=why)
+        for cell in manifest.cells
+        if cell.is_test
     )
 
 
@@ -78,18 +80,18 @@ def undecided_problem(course: Course, student: str, chapter: str, notebooks: Seq
     return Problem("to decide", problem, do=f"No score is recorded before you choose: {command}")
 
 
-def exercise_of(test: str) -> str:
+def tested_exercise(test: str) -> str:
     """Return the exercise name of a test cell."""
     return test.removeprefix("test_")
 
 
-def scores_of(notebook: Any) -> dict[str, float]:
+def read_scores(notebook: Any) -> dict[str, float]:
     """Return the points of each graded cell, as nbgrader reads them from its outputs."""
     cells = _cells_by_name(notebook).items()
     return {name: float(determine_grade(cell)[0] or 0.0) for name, cell in cells if cell.metadata.nbgrader["grade"]}
 
 
-def seconds_of(notebook: Mapping[str, Any]) -> dict[str, float]:
+def read_seconds(notebook: Mapping[str, Any]) -> dict[str, float]:
     """Return the running time in seconds of each named cell of an executed notebook."""
     seconds = {}
     for name, cell in _cells_by_name(notebook).items():

@@ -33,9 +33,15 @@ from autograder.course.gradebook.transactions import TransactionalGradebook
 from autograder.course.known_errors import explain_general_error
 from autograder.course.lock import course_lock
 from autograder.errors import CourseError
-from autograder.grading.late_work import is_stale, penalty_step, read_submission_time, update_penalties, write_penalties
+from autograder.grading.late_work import (
+    are_penalties_stale,
+    penalty_step,
+    read_submission_time,
+    update_penalties,
+    write_penalties,
+)
 from autograder.grading.record.results import dumps_by_line
-from autograder.intake.notebook.attached_files import MAX_FILES, file_names
+from autograder.intake.notebook.attached_files import MAX_FILES, list_companion_paths
 
 # Databases limit the number of values in a query.
 _AT_ONCE = 500
@@ -239,7 +245,7 @@ class GradebookWriter:
             (self._submitted_folder(student), False),
             (self.course.folder("source", ".", self.chapter), True),
         ):
-            for name in [] if _is_link(folder) else file_names(folder, self._is_ignored)[0][:MAX_FILES]:
+            for name in [] if _is_link(folder) else list_companion_paths(folder, self._is_ignored)[0][:MAX_FILES]:
                 path, copy = folder / name, target / name
                 if path.is_file() and not path.is_symlink() and not (ours and name in excluded):
                     copy.parent.mkdir(parents=True, exist_ok=True)
@@ -314,7 +320,7 @@ class GradebookWriter:
             grades = {name: RecordedGrade(auto, float(best), bool(waits)) for name, auto, best, waits in rows}
             return grades, float(notebook.late_submission_penalty or 0.0)
 
-    def name_students(self, names: Mapping[str, Mapping[str, str]]) -> None:
+    def add_student_fields(self, names: Mapping[str, Mapping[str, str]]) -> None:
         """Add missing names and other fields of students to the gradebook.
 
         Raises:
@@ -338,7 +344,7 @@ def refresh_penalties(course: Course, chapters: Sequence[str], config: Config) -
     Raises:
         CourseError: if ``course.toml`` or the gradebook cannot be read, or somebody else is at work and a penalty is stale.
     """
-    stale = [chapter for chapter in chapters if is_stale(course, chapter, config)]
+    stale = [chapter for chapter in chapters if are_penalties_stale(course, chapter, config)]
     if stale:
         with course_lock(course):
             for chapter in stale:

@@ -38,7 +38,7 @@ def journal_path(course: Course, chapter: str) -> Path:
     return course.root / "journal" / f"{chapter}.jsonl"
 
 
-def events(course: Course, chapter: str) -> list[dict[str, Any]]:
+def read_events(course: Course, chapter: str) -> list[dict[str, Any]]:
     """Return a journal's events in order; empty without a journal.
 
     A last line without its end is skipped.
@@ -53,7 +53,7 @@ def events(course: Course, chapter: str) -> list[dict[str, Any]]:
 def submission_states(course: Course, chapter: str) -> dict[str, SubmissionState]:
     """Return the state of each submission according to the journal."""
     states: dict[str, SubmissionState] = {}
-    for event in events(course, chapter):
+    for event in read_events(course, chapter):
         name = event.get("event", "")
         if name == STALE:
             for student in event["students"]:

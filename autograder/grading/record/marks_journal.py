@@ -134,15 +134,15 @@ class MarksJournal:
 
     def begin(self, entry: Entry) -> None:
         """Write an entry to disk before its change is made."""
-        self._append({"begin": entry.to_json()})
+        self._append_line({"begin": entry.to_json()})
 
     def commit(self, entry_id: str) -> None:
         """Record that an entry's change is in the gradebook."""
-        self._append({"committed": entry_id})
+        self._append_line({"committed": entry_id})
 
     def abort(self, entry_id: str) -> None:
         """Record that an entry's change is not in the gradebook."""
-        self._append({"aborted": entry_id})
+        self._append_line({"aborted": entry_id})
 
     def entries(self) -> tuple[list[Entry], list[Entry]]:
         """Return the committed entries, oldest first, and the unfinished entries."""
@@ -166,7 +166,7 @@ class MarksJournal:
                 last_ticks[entry.question, student] = GivenTicks(change.after.points, change.ticks_after)
         return last_ticks
 
-    def _append(self, line: Mapping[str, Any]) -> None:
+    def _append_line(self, line: Mapping[str, Any]) -> None:
         file = AppendOnlyFile(self.path)
         try:
             file.append(line, durable=True)

@@ -139,7 +139,7 @@ def _exercise_from_dict(data: Mapping[str, Any]) -> ExerciseResult:
     return ExerciseResult(**{**data, "verdict": Verdict.from_dict(data["verdict"]) if data["verdict"] else None})
 
 
-def waiting(pending: Iterable[tuple[str, int]]) -> str:
+def describe_waiting(pending: Iterable[tuple[str, int]]) -> str:
     """Describe the number of answers that wait for manual grading in a phrase; empty if none waits.
 
     Args:

@@ -117,13 +117,13 @@ class VivaJournal:
         """
         content = None if answer is None else vars(answer)
         fields = {"sheet": sheet, "question_count": question_count, "number": number}
-        self._append({"student": student, "marker": marker, **fields, "answer": content})
+        self._append_line({"student": student, "marker": marker, **fields, "answer": content})
 
     def note(self, student: str, marker: str, text: str) -> None:
         """Append a note, which replaces the student's earlier note."""
-        self._append({"student": student, "marker": marker, "note": text})
+        self._append_line({"student": student, "marker": marker, "note": text})
 
-    def _append(self, line: Mapping[str, Any]) -> None:
+    def _append_line(self, line: Mapping[str, Any]) -> None:
         time = datetime.now().astimezone().isoformat(timespec="seconds")
         file = AppendOnlyFile(self.path)
         try:

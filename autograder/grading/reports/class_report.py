@@ -25,14 +25,14 @@ from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
 from autograder.grading.record.results import GradeResult, read_results
 from autograder.grading.reports.grades import read_grades
-from autograder.grading.reports.rubric_counts import manual_points
+from autograder.grading.reports.rubric_counts import read_manual_points
 
 BINS = 10
 SLOWEST = 5
 
 
 @dataclass(frozen=True)
-class Work:
+class StudentWork:
     """One student's work in one chapter, with its grading results."""
 
     grade: Grade  # the grade, from the gradebook
@@ -105,13 +105,13 @@ class ChapterSummary:
     """
 
     chapter: str
-    works: tuple[Work, ...]
+    works: tuple[StudentWork, ...]
     bins: tuple[Bin, ...]
     exercises: tuple[ExerciseSummary, ...]
     misconceptions: tuple[MisconceptionSummary, ...]
-    slowest: tuple[Work, ...]
-    failed: tuple[Work, ...]
-    remarked: tuple[Work, ...]
+    slowest: tuple[StudentWork, ...]
+    failed: tuple[StudentWork, ...]
+    remarked: tuple[StudentWork, ...]
     graded: tuple[str, ...]
     ungraded: tuple[str, ...]
     refused: tuple[str, ...]
@@ -172,14 +172,16 @@ class ChapterSummary:
         }
 
 
-def summarise(works: Iterable[Work], not_brought_in: Mapping[str, Sequence[str]] = {}) -> list[ChapterSummary]:
+def summarise_chapters(
+    works: Iterable[StudentWork], not_brought_in: Mapping[str, Sequence[str]] = {}
+) -> list[ChapterSummary]:
     """Summarise the works by chapter, in the order of chapters, with students ordered by id.
 
     Args:
         works: the works of all students.
         not_brought_in: the students whose submission did not get into the course folder, by chapter.
     """
-    by_chapter: dict[str, list[Work]] = defaultdict(list)
+    by_chapter: dict[str, list[StudentWork]] = defaultdict(list)
     for work in works:
         by_chapter[work.grade.chapter].append(work)
     return [
@@ -190,7 +192,7 @@ def summarise(works: Iterable[Work], not_brought_in: Mapping[str, Sequence[str]]
     ]
 
 
-def _summarise_chapter(chapter: str, works: Sequence[Work], not_brought_in: tuple[str, ...]) -> ChapterSummary:
+def _summarise_chapter(chapter: str, works: Sequence[StudentWork], not_brought_in: tuple[str, ...]) -> ChapterSummary:
     present = [work for work in works if work.grade.handed_in]
     graded = [work for work in present if work.graded]
     shares = [work.share for work in graded]
@@ -200,7 +202,7 @@ def _summarise_chapter(chapter: str, works: Sequence[Work], not_brought_in: tupl
     return ChapterSummary(
         chapter=chapter,
         works=tuple(works),
-        bins=_distribution(graded),
+        bins=_compute_distribution(graded),
         exercises=_summarise_exercises(graded),
         misconceptions=_summarise_misconceptions(graded),
         slowest=tuple(timed[:SLOWEST]),
@@ -224,11 +226,11 @@ def _summarise_chapter(chapter: str, works: Sequence[Work], not_brought_in: tupl
     )
 
 
-def _student_ids(works: Iterable[Work]) -> tuple[str, ...]:
+def _student_ids(works: Iterable[StudentWork]) -> tuple[str, ...]:
     return tuple(work.grade.student for work in works)
 
 
-def _distribution(works: Sequence[Work]) -> tuple[Bin, ...]:
+def _compute_distribution(works: Sequence[StudentWork]) -> tuple[Bin, ...]:
     inside: list[list[str]] = [[] for _ in range(BINS)]
     for work in works:
         # Sums of tenths are slightly below the exact edge.
@@ -237,7 +239,7 @@ def _distribution(works: Sequence[Work]) -> tuple[Bin, ...]:
     return tuple(Bin(i * width, (i + 1) * width, tuple(students)) for i, students in enumerate(inside))
 
 
-def _summarise_exercises(works: Sequence[Work]) -> tuple[ExerciseSummary, ...]:
+def _summarise_exercises(works: Sequence[StudentWork]) -> tuple[ExerciseSummary, ...]:
     by_exercise: dict[str, dict[str, ExerciseResult]] = {}
     for work in works:
         for result in work.exercises:
@@ -267,7 +269,7 @@ def score_level(result: ExerciseResult) -> str:
     return "some" if result.score > 0 else "none"
 
 
-def _summarise_misconceptions(works: Sequence[Work]) -> tuple[MisconceptionSummary, ...]:
+def _summarise_misconceptions(works: Sequence[StudentWork]) -> tuple[MisconceptionSummary, ...]:
     students: dict[tuple[str, Diagnosis], list[str]] = defaultdict(list)
     for work in works:
         for result in work.exercises:
@@ -279,7 +281,7 @@ def _summarise_misconceptions(works: Sequence[Work]) -> tuple[MisconceptionSumma
     return tuple(sorted(summaries, key=lambda m: (-len(m.students), m.exercise, m.diagnosis.name)))
 
 
-def read_student_work(course: Course, chapters: Sequence[str] = ()) -> list[Work]:
+def read_student_work(course: Course, chapters: Sequence[str] = ()) -> list[StudentWork]:
     """Return every student's work in every chapter.
 
     Args:
@@ -305,25 +307,25 @@ def read_student_work(course: Course, chapters: Sequence[str] = ()) -> list[Work
 def _apply_manual_points(course: Course, chapter: str, results: Iterable[GradeResult]) -> list[GradeResult]:
     """Return results in which manual points replace the points of the check."""
     with open_gradebook(course) as gradebook:
-        points = manual_points(gradebook, chapter, waiting=True)
+        points = read_manual_points(gradebook, chapter, waiting=True)
 
-    def replaced(student: str, exercise: ExerciseResult) -> ExerciseResult:
+    def apply_points(student: str, exercise: ExerciseResult) -> ExerciseResult:
         return replace(exercise, score=points.get((f"test_{exercise.name}", student), exercise.score))
 
     return [
-        replace(result, exercises=tuple(replaced(result.student, exercise) for exercise in result.exercises))
+        replace(result, exercises=tuple(apply_points(result.student, exercise) for exercise in result.exercises))
         for result in results
     ]
 
 
-def _student_work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
+def _student_work(course: Course, grade: Grade, result: GradeResult | None) -> StudentWork:
     page = _existing_path(course.folder("feedback", grade.student, grade.chapter) / f"{grade.chapter}.html")
     if grade.decision:
-        return Work(grade, remarks=(f"Decided by hand: {grade.decision}",), feedback=page)
+        return StudentWork(grade, remarks=(f"Decided by hand: {grade.decision}",), feedback=page)
     if result is None:
-        return Work(grade, recorded=grade.gradable is not None and not grade.not_yet, feedback=page)
+        return StudentWork(grade, recorded=grade.gradable is not None and not grade.not_yet, feedback=page)
     gradable = result.status != "not gradable"
-    return Work(
+    return StudentWork(
         grade=replace(grade, handed_in=True),
         # If nothing could be graded, the zeros are no measure of learning.
         exercises=result.exercises if gradable else (),
@@ -335,7 +337,7 @@ def _student_work(course: Course, grade: Grade, result: GradeResult | None) -> W
     )
 
 
-def _group_work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
+def _group_work(course: Course, grade: Grade, result: GradeResult | None) -> StudentWork:
     """Return a group's work for a member who did not hand it in, without the problems of the one who did."""
     page = _existing_path(course.folder("feedback", grade.handed_in_by, grade.chapter) / f"{grade.chapter}.html")
     return replace(_student_work(course, grade, result), seconds=None, problems=(), remarks=(), feedback=page)

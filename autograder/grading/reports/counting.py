@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from autograder.course.course_file import CourseFile, course_file_error
-from autograder.course.course_rules import ExerciseRule, exercise_of
+from autograder.course.course_rules import ExerciseRule, graded_exercise
 from autograder.course.folder import Course
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def cells_with_rules(
     if not rules:
         return []
     cells = [cell for notebook in assignment.notebooks for cell in (*notebook.grade_cells, *notebook.task_cells)]
-    names = {exercise_of(cell.name) for cell in cells}
+    names = {graded_exercise(cell.name) for cell in cells}
     for name in rules:
         if name not in names:
             raise course_file_error(
@@ -49,11 +49,13 @@ def cells_with_rules(
                 f"Its exercises and questions: {', '.join(sorted(names))}.",
             )
     return [
-        GradedCell(exercise_of(cell.name), float(cell.max_score)) for cell in cells if exercise_of(cell.name) in rules
+        GradedCell(graded_exercise(cell.name), float(cell.max_score))
+        for cell in cells
+        if graded_exercise(cell.name) in rules
     ]
 
 
-def count_by_rules(grade: Grade, submission: Any, cells: list[GradedCell], plan: CourseFile) -> Grade:
+def apply_counting_rules(grade: Grade, submission: Any, cells: list[GradedCell], plan: CourseFile) -> Grade:
     """Return a grade counted by the rules, with the penalty for its new points.
 
     Args:
@@ -66,16 +68,16 @@ def count_by_rules(grade: Grade, submission: Any, cells: list[GradedCell], plan:
         return grade
     rules = plan.chapter(grade.chapter).exercises
     grades = [] if submission is None else [row for notebook in submission.notebooks for row in notebook.grades]
-    rows = {exercise_of(row.name): row for row in grades}
+    rows = {graded_exercise(row.name): row for row in grades}
     raw, best, pending = grade.raw, grade.best, grade.pending
     for cell in cells:
         row = rows.get(cell.name)
         score = float(row.score) if row is not None else 0.0
-        earned, worth = rules[cell.name].counted(score, cell.best)
+        earned, worth = rules[cell.name].count_points(score, cell.best)
         best += worth - cell.best
         if submission is not None:
             raw += earned - score
-        if row is not None and row.needs_manual_grade and not rules[cell.name].needs_answer:
+        if row is not None and row.needs_manual_grade and not rules[cell.name].counts_manual_points:
             pending -= 1
     raw, best = round(raw, _DIGITS), round(best, _DIGITS)
     return replace(grade, raw=raw, best=best, pending=pending, penalty=_penalty_under_rules(grade, raw, plan))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from statistics import mean
 
-from autograder.grading.reports.class_report import ChapterSummary, Work
+from autograder.grading.reports.class_report import ChapterSummary, StudentWork
 
 LOW = 0.5
 """Below this share of the points of exercises, a chapter counts as low."""
@@ -58,7 +58,7 @@ class CourseOverview:
         )
 
 
-def course_overview(summaries: Sequence[ChapterSummary], now: datetime | None = None) -> CourseOverview:
+def build_course_overview(summaries: Sequence[ChapterSummary], now: datetime | None = None) -> CourseOverview:
     """Build the course overview from chapter summaries.
 
     Args:
@@ -76,16 +76,16 @@ def course_overview(summaries: Sequence[ChapterSummary], now: datetime | None = 
 def _student_row(student: str, graded: dict[str, Cell], chapters: Iterable[str]) -> StudentRow:
     cells = tuple(graded.get(chapter, Cell(chapter, status="not in this chapter")) for chapter in chapters)
     change = _share_change(cells)
-    return StudentRow(student, cells, change, tuple(_reasons(cells, change)))
+    return StudentRow(student, cells, change, tuple(_list_reasons(cells, change)))
 
 
-def _chapter_cell(work: Work, summary: ChapterSummary, now: datetime | None) -> Cell:
+def _chapter_cell(work: StudentWork, summary: ChapterSummary, now: datetime | None) -> Cell:
     if not work.graded:
         return Cell(summary.chapter, status=_cell_status(work, summary, now))
     return Cell(summary.chapter, work.share, _exercise_share(work), waiting=work.grade.pending > 0)
 
 
-def _cell_status(work: Work, summary: ChapterSummary, now: datetime | None) -> str:
+def _cell_status(work: StudentWork, summary: ChapterSummary, now: datetime | None) -> str:
     if work.grade.student in summary.not_brought_in:
         return "not collected"
     if work.grade.handed_in:
@@ -93,14 +93,14 @@ def _cell_status(work: Work, summary: ChapterSummary, now: datetime | None) -> s
     return "not handed in" if _is_over(work, summary, now) else "open"
 
 
-def _is_over(work: Work, summary: ChapterSummary, now: datetime | None) -> bool:
+def _is_over(work: StudentWork, summary: ChapterSummary, now: datetime | None) -> bool:
     """Return whether the deadline has passed or, without a deadline, half of the class has handed in."""
     if work.grade.due is not None:
         return now is None or work.grade.due <= now
     return 2 * summary.handed_in >= len(summary.works)
 
 
-def _exercise_share(work: Work) -> float | None:
+def _exercise_share(work: StudentWork) -> float | None:
     best = sum(result.max_score for result in work.exercises)
     if best:
         return min(1.0, sum(result.score for result in work.exercises) / best)
@@ -112,7 +112,7 @@ def _share_change(cells: Sequence[Cell]) -> float | None:
     return shares[-1] - mean(shares[:-1]) if len(shares) > 1 else None
 
 
-def _reasons(cells: Sequence[Cell], change: float | None) -> Iterable[str]:
+def _list_reasons(cells: Sequence[Cell], change: float | None) -> Iterable[str]:
     closed = [cell for cell in cells if cell.share is not None or cell.status == "not handed in"]
     if missing := _trailing_run(closed, [cell.status == "not handed in" for cell in closed]):
         yield f"nothing handed in for {_join_chapters(missing)}"

@@ -20,7 +20,7 @@ from autograder.errors import CourseError, list_first
 from autograder.grading.reports.grades import Grade
 from autograder.grading.reports.moodle import IMPORT, moodle_tables
 from autograder.grading.reports.spreadsheet import Table, number_text
-from autograder.grading.reports.totals import Total, totals
+from autograder.grading.reports.totals import Total, compute_totals
 from autograder.intake.people.class_list import WorksheetForm
 
 FORMATS = ("csv", "canvas", "moodle")
@@ -84,7 +84,7 @@ def export(
         )
     if not any(grade.handed_in for grade in grades):
         raise CourseError("nobody has handed in anything yet", do="Grade submissions first: tfcourse autograde CHAPTER")
-    if form != "csv" and not _graded_only(grades):
+    if form != "csv" and not _select_graded(grades):
         raise CourseError(
             "nothing that was handed in has a grade",
             do="tfcourse report prints the reasons; --format csv exports all students.",
@@ -97,7 +97,7 @@ def export(
             do="Choose the other platform with --format.",
         )
     ordered = sorted(included, key=lambda grade: (grade.chapter, grade.student))
-    tables = moodle_tables(_graded_only(ordered), forms, last) if form == "moodle" else _WRITERS[form](ordered)
+    tables = moodle_tables(_select_graded(ordered), forms, last) if form == "moodle" else _WRITERS[form](ordered)
     if form == "csv" and weights:
         tables += _total_tables(included, weights, rule)
     if form == "canvas":
@@ -143,12 +143,12 @@ def _student_ids(grades: Iterable[Grade]) -> tuple[str, ...]:
     return tuple(sorted({grade.student for grade in grades}))
 
 
-def _graded_only(grades: Iterable[Grade]) -> list[Grade]:
+def _select_graded(grades: Iterable[Grade]) -> list[Grade]:
     """Return the valid grades, without submissions at 0 that could not be graded."""
     return [grade for grade in grades if grade.graded]
 
 
-def not_begun_message(grades: Iterable[Grade]) -> str:
+def empty_chapters_message(grades: Iterable[Grade]) -> str:
     """List the chapters that are left out because they have no submissions, as a phrase; empty if none is."""
     begun: dict[str, bool] = {}
     for grade in grades:
@@ -231,7 +231,7 @@ def _total_tables(grades: Sequence[Grade], weights: Mapping[str, float], rule: T
 
     With a rule, the total's points, its grade, whether it passes and the chapters that are dropped follow.
     """
-    results = totals(grades, weights, rule)
+    results = compute_totals(grades, weights, rule)
     if not results:
         return []
     chapters = list(results[0].shares)
@@ -263,7 +263,7 @@ def _canvas_tables(grades: Sequence[Grade]) -> list[Table]:
     chapter and the students who lack another one.
     """
     by_student: dict[str, dict[str, Grade]] = {}
-    for grade in sorted(_graded_only(grades), key=lambda grade: (grade.student, grade.chapter)):
+    for grade in sorted(_select_graded(grades), key=lambda grade: (grade.student, grade.chapter)):
         by_student.setdefault(grade.student, {})[grade.chapter] = grade
     chapters = sorted({chapter for scores in by_student.values() for chapter in scores})
     complete = {student: scores for student, scores in by_student.items() if len(scores) == len(chapters)}

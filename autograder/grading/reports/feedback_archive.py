@@ -30,7 +30,7 @@ from autograder.course.gradebook.reader import open_gradebook
 from autograder.errors import CourseError, list_first
 from autograder.grading.feedback.exporter import FeedbackExporter, bind_gradebook
 from autograder.grading.reports.grades import Grade, read_grades
-from autograder.intake.people.standing import group_submitters, is_outside
+from autograder.intake.people.standing import group_submitters, is_outside_class
 from autograder.intake.roster import Student, read_roster, safe_id
 
 PLATFORMS = ("canvas", "moodle")
@@ -85,7 +85,7 @@ def export_feedback(
     for chapter in chapters:
         pages, left_out, unlisted = _collect_pages(course, chapter, platform, roster)
         entries = [(name_of(student, chapter), page) for student, page in pages]
-        archives = list(_pack(entries, max_bytes))
+        archives = list(_pack_archives(entries, max_bytes))
         paths = [
             folder / f"feedback_{platform}_{chapter}{f'_{number}' if len(archives) > 1 else ''}.zip"
             for number in range(1, len(archives) + 1)
@@ -124,7 +124,7 @@ def _collect_pages(
     everyone = {
         page.parents[1].name: page for page in sorted(course.folder("feedback").glob(f"*/{chapter}/{chapter}.html"))
     }
-    unlisted = [name for name in everyone if is_outside(name, roster)]
+    unlisted = [name for name in everyone if is_outside_class(name, roster)]
     members: dict[str, list[str]] = defaultdict(list)
     for name, who in sorted(group_submitters(course, chapter, roster, everyone).items()):
         members[who].append(name)
@@ -193,14 +193,14 @@ def _member_data(grade: Grade, submitter: dict[str, Any]) -> dict[str, Any]:
 
 def _add_group_upload(submitter: Student, member: Student, chapter: str) -> Student:
     """Return a group member with the number of the group's attachment, of which Canvas stores one."""
-    if submitter.platform_of(chapter) != "canvas" or chapter not in submitter.uploads or chapter in member.uploads:
+    if submitter.find_platform(chapter) != "canvas" or chapter not in submitter.uploads or chapter in member.uploads:
         return member
     uploads = {**member.uploads, chapter: submitter.uploads[chapter]}
     return replace(member, uploads=uploads, other_platforms={**member.other_platforms, chapter: "canvas"})
 
 
 def _is_reachable(student: Student, platform: str, chapter: str) -> bool:
-    if student.platform_of(chapter) != platform:
+    if student.find_platform(chapter) != platform:
         return False
     if platform == "moodle":
         return _is_team_submission(student, chapter) or bool(student.number_on_moodle(chapter))
@@ -210,10 +210,10 @@ def _is_reachable(student: Student, platform: str, chapter: str) -> bool:
 def _is_team_submission(student: Student, chapter: str) -> bool:
     """Return whether a student's submission on Moodle is a team's."""
     upload = student.uploads.get(chapter, "")
-    return student.platform_of(chapter) == "moodle" and bool(upload) and not upload.isdecimal()
+    return student.find_platform(chapter) == "moodle" and bool(upload) and not upload.isdecimal()
 
 
-def _pack(entries: Sequence[tuple[str, bytes]], max_bytes: int) -> Iterable[bytes]:
+def _pack_archives(entries: Sequence[tuple[str, bytes]], max_bytes: int) -> Iterable[bytes]:
     """Yield ZIP archives of the entries, each as large as allowed."""
     waiting = list(entries)
     while waiting:

@@ -14,15 +14,15 @@ from nbgrader.api import SubmittedNotebook
 from sqlalchemy import func, select
 
 from autograder.course.course_file import CourseFile, read_course_file
-from autograder.course.course_rules import without_vivas
+from autograder.course.course_rules import drop_vivas
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 from autograder.grading.record.results import Status, read_results
-from autograder.grading.reports.counting import cells_with_rules, count_by_rules
+from autograder.grading.reports.counting import apply_counting_rules, cells_with_rules
 from autograder.intake.downloads.journal import read_journal
-from autograder.intake.people.standing import counts_for, enrolled_students, group_submitters, submitters
+from autograder.intake.people.standing import enrolled_students, group_submitters, has_grade, submitters
 from autograder.intake.roster import Student, read_roster, roster_path
 
 WaitsFor = Literal["", "choice", "grading", "hand-in", "download"]
@@ -123,7 +123,7 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
     """
     roster, submitted, plan = read_roster(course), course.folder("submitted"), read_course_file(course.root)
     with open_gradebook(course) as gradebook:
-        released = without_vivas([assignment.name for assignment in gradebook.assignments])
+        released = drop_vivas([assignment.name for assignment in gradebook.assignments])
         for chapter in chapters:
             if chapter not in released:
                 raise CourseError(
@@ -175,7 +175,7 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
                         has_result=status is not None,
                         in_place=(submitted / student.id / chapter).is_dir(),
                     )
-                grade = count_by_rules(_apply_own_deadline(grade, plan), submission, cells, plan)
+                grade = apply_counting_rules(_apply_own_deadline(grade, plan), submission, cells, plan)
                 grades.append(
                     _apply_decision(grade, *known_as.decided[chapter]) if chapter in known_as.decided else grade
                 )
@@ -183,7 +183,7 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
     shared = [
         grade
         for grade in _share_within_groups(course, grades, roster)
-        if counts_for(roster, grade.student, grade.chapter, plan, handed_in=grade.handed_in)
+        if has_grade(roster, grade.student, grade.chapter, plan, handed_in=grade.handed_in)
     ]
     _refuse_shared_numbers(course, shared)
     return [
@@ -328,7 +328,7 @@ def _build_grade(
     # The class list knows the present name of a student, and a download none that is better than the gradebook's.
     listed = known_as.enrolled and bool(known_as.name)
     named = bool(student.first_name or student.last_name) and not listed
-    platform = known_as.platform_of(assignment.name)
+    platform = known_as.find_platform(assignment.name)
     on_moodle = platform == "moodle"
     return Grade(
         student=student.id,

@@ -25,8 +25,8 @@ from autograder.intake.downloads.journal import (
 )
 from autograder.intake.notebook.timestamp import DOUBTFUL
 from autograder.intake.notebook.timestamp import KIND as NO_TIME
-from autograder.intake.people.strangers import problems as stranger_problems
-from autograder.intake.people.strangers import strangers
+from autograder.intake.people.strangers import find_strangers
+from autograder.intake.people.strangers import stranger_problems as stranger_problems
 
 if TYPE_CHECKING:
     from autograder.intake.notebook.problem import Problem
@@ -37,19 +37,19 @@ _REASONS = {NO_TIME: "its time cannot be read", LATE: "Canvas calls it late", DO
 
 def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
     """Return messages on missing results and submissions, with the advice for each."""
-    lacking = not_brought_in(course, grades)
+    lacking = list_uncollected(course, grades)
     messages = [
         str(problem) for chapter, pending in lacking.items() for problem in missing_problems(course, chapter, pending)
     ]
-    unlisted = strangers(course, {grade.chapter for grade in grades})
+    unlisted = find_strangers(course, {grade.chapter for grade in grades})
     return [
         *messages,
         *(f"to decide: {problem}" for problem in stranger_problems(course, unlisted)),
-        *not_graded_messages(course, grades),
+        *ungraded_messages(course, grades),
         *_platform_only_messages(grades),
-        *without_result_messages(course, grades),
+        *missing_results_messages(course, grades),
         *failed_messages(course, grades),
-        *_not_gradable_messages(course, grades),
+        *_ungradable_messages(course, grades),
         *_decision_messages(grades),
         *filter(None, [removed_message(grades)]),
         *_open_time_messages(course, grades),
@@ -57,19 +57,19 @@ def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
     ]
 
 
-def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
+def list_gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
     """Return missing results and submissions and unlisted students as plain data, ready for JSON."""
     grades_by_kind = {
-        "without_result": _lacking_result(grades),
-        "gone": _lacking_submission(grades),
+        "without_result": _grades_without_result(grades),
+        "gone": _grades_without_submission(grades),
         "not_graded_yet": _pending_grades(grades),
         "not_gradable": [grade for grade in grades if grade.handed_in and not grade.gradable],
         "decided_by_hand": [grade for grade in grades if grade.decision],
         "to_decide": [grade for grade in grades if not grade.decided],
     }
-    absent = not_brought_in(course, grades)
+    absent = list_uncollected(course, grades)
     return {
-        "strangers": [stranger.to_dict() for stranger in strangers(course, {grade.chapter for grade in grades})],
+        "strangers": [stranger.to_dict() for stranger in find_strangers(course, {grade.chapter for grade in grades})],
         "open_times": [
             {"student": student, "chapter": chapter, "problem": problem.kind}
             for chapter, problems_by_student in _open_times(course, grades).items()
@@ -89,7 +89,7 @@ def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, st
     }
 
 
-def not_brought_in(course: Course, grades: Sequence[Grade]) -> dict[str, list[PendingSubmission]]:
+def list_uncollected(course: Course, grades: Sequence[Grade]) -> dict[str, list[PendingSubmission]]:
     """Return the submissions that a collection should have brought in but has not, by chapter."""
     decided = {(grade.chapter, grade.student) for grade in grades if grade.decision}
     pending = {
@@ -135,12 +135,12 @@ def _unowned_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
 
 
 def is_work_without_grade(gaps: Mapping[str, Sequence[Mapping[str, str]]]) -> bool:
-    """Return whether the result of :func:`gaps` names ungraded work, or work of unknown owner or time."""
+    """Return whether the result of :func:`list_gaps` names ungraded work, or work of unknown owner or time."""
     kinds = ("strangers", "unowned", "not_brought_in", "not_graded_yet", "not_gradable", "to_decide")
     return any(gaps[kind] for kind in kinds) or any(item["problem"] == DOUBTFUL for item in gaps["open_times"])
 
 
-def not_graded_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
+def ungraded_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
     """Return a sentence per chapter on submissions that have not been graded, and the command that grades them."""
     waiting = (grade for grade in _pending_grades(grades) if grade.waits_for == "grading")
     ordered = sorted(waiting, key=lambda grade: grade.chapter)
@@ -168,11 +168,11 @@ def _platform_only_messages(grades: Iterable[Grade]) -> list[str]:
     )
     return [
         *([f"{_name_grades(drafts)}: drafts on Moodle that were not handed in, without points"] if drafts else []),
-        *([not_downloaded_message([f"{grade.student} ({grade.chapter})" for grade in absent])] if absent else []),
+        *([missing_downloads_message([f"{grade.student} ({grade.chapter})" for grade in absent])] if absent else []),
     ]
 
 
-def not_downloaded_message(students: Sequence[str]) -> str:
+def missing_downloads_message(students: Sequence[str]) -> str:
     """Return a message on students with a submission time in a list but no submission in a download."""
     return (
         f"handed in, as the list of times says, and in no download, without points: {list_first(students)}. "
@@ -180,27 +180,27 @@ def not_downloaded_message(students: Sequence[str]) -> str:
     )
 
 
-def _lacking_result(grades: Iterable[Grade]) -> list[Grade]:
+def _grades_without_result(grades: Iterable[Grade]) -> list[Grade]:
     """Return the grades that have a submission but no result, which grading again can restore."""
     return [grade for grade in grades if grade.handed_in and grade.in_place and not grade.has_result]
 
 
-def _lacking_submission(grades: Iterable[Grade]) -> list[Grade]:
+def _grades_without_submission(grades: Iterable[Grade]) -> list[Grade]:
     return [grade for grade in grades if grade.handed_in and not grade.in_place]
 
 
-def without_result_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
+def missing_results_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
     """Return a sentence per chapter on students with a grade but no result, and the command that restores it."""
-    ordered = sorted(_lacking_result(grades), key=lambda grade: (grade.chapter, grade.student))
+    ordered = sorted(_grades_without_result(grades), key=lambda grade: (grade.chapter, grade.student))
     return [
-        _without_result_message(
+        _missing_results_message(
             chapter, [grade.student for grade in chapter_grades], shell_command(course, "autograde", chapter)
         )
         for chapter, chapter_grades in groupby(ordered, lambda grade: grade.chapter)
     ]
 
 
-def _without_result_message(chapter: str, students: Sequence[str], again: str) -> str:
+def _missing_results_message(chapter: str, students: Sequence[str], again: str) -> str:
     are, have, them = ("is", "has", "it") if len(students) == 1 else ("are", "have", "them")
     return (
         f"{_count_text(students)} of {chapter} {are} in the gradebook and {have} no result: {list_first(students)}. "
@@ -208,7 +208,7 @@ def _without_result_message(chapter: str, students: Sequence[str], again: str) -
     )
 
 
-def _not_gradable_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
+def _ungradable_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
     """Return a message on students whose submission could not be graded, and the command that gives points."""
     refused = [grade for grade in grades if grade.handed_in and grade.gradable is False and not grade.handed_in_by]
     if not refused:
@@ -255,7 +255,7 @@ def _failed_message(chapter: str, students: Sequence[str], again: str) -> str:
 
 def removed_message(grades: Iterable[Grade]) -> str:
     """Describe removed submissions, and the command if that was on purpose; empty without such submissions."""
-    removed = _lacking_submission(grades)
+    removed = _grades_without_submission(grades)
     if not removed:
         return ""
     students = sorted({grade.student for grade in removed})

@@ -11,7 +11,7 @@ from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
 from autograder.grading.regrade import ScoreChange
 from autograder.grading.reports.grades import Grade, read_grades
-from autograder.grading.reports.rubric_counts import manual_points
+from autograder.grading.reports.rubric_counts import read_manual_points
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def convert_to_totals(
     now = {} if dry_run else {grade.student: grade.score for grade in read_grades(course, [chapter])}
     rules = read_course_file(course.root).chapter(chapter).exercises
     with open_gradebook(course) as gradebook:
-        by_hand = manual_points(gradebook, chapter, waiting=True)
+        by_hand = read_manual_points(gradebook, chapter, waiting=True)
 
     def total(move: ScoreChange, grade: Grade) -> float:
         raw = grade.raw
@@ -99,7 +99,7 @@ def convert_to_totals(
             if (f"test_{name}", move.student) not in by_hand:
                 best = move.best.get(name, 0.0)
                 counted = [
-                    rules[name].counted(points, best)[0] if name in rules else points for points in (was, becomes)
+                    rules[name].count_points(points, best)[0] if name in rules else points for points in (was, becomes)
                 ]
                 raw += counted[1] - counted[0]
         return round(raw * (grade.score / grade.raw if grade.raw else 1.0), 6)

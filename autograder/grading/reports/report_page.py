@@ -11,15 +11,15 @@ import jinja2
 
 from autograder.atomic_files import write_all_or_none
 from autograder.errors import CourseError
-from autograder.grading.feedback.markup import markdown
+from autograder.grading.feedback.markup import markdown_html
 from autograder.grading.feedback.page_html import html_environment
 from autograder.grading.reports.class_report import ChapterSummary, score_level
-from autograder.grading.reports.course_overview import course_overview
+from autograder.grading.reports.course_overview import build_course_overview
 from autograder.grading.reports.totals import Total, grade_counts_text
-from autograder.intake.people.standing import NotCounted
+from autograder.intake.people.standing import UncountedStudent
 
 
-def render(
+def render_report(
     summaries: Sequence[ChapterSummary],
     *,
     title: str,
@@ -27,7 +27,7 @@ def render(
     now: datetime | None = None,
     commands: Mapping[str, str] = {},
     overall: Sequence[Total] = (),
-    outside: Sequence[NotCounted] = (),
+    outside: Sequence[UncountedStudent] = (),
 ) -> str:
     """Return the class report as one HTML page.
 
@@ -48,7 +48,7 @@ def render(
         if work.feedback is not None
     }
     to_mark = {s.chapter: commands.get(s.chapter, f"tfcourse mark {s.chapter}") for s in summaries if s.waiting}
-    overview = course_overview(summaries, now)
+    overview = build_course_overview(summaries, now)
     template = _jinja_environment().get_template("class_report.html")
     return template.render(
         title=title,
@@ -67,7 +67,7 @@ def _jinja_environment() -> jinja2.Environment:
     environment = html_environment(jinja2.PackageLoader("autograder.grading.reports"))
     environment.filters["score_level"] = score_level
     environment.filters["capitalize_first"] = _capitalize_first
-    environment.filters["markdown"] = markdown
+    environment.filters["markdown"] = markdown_html
     return environment
 
 
@@ -88,14 +88,14 @@ def write_report(
     now: datetime | None = None,
     commands: Mapping[str, str] = {},
     overall: Sequence[Total] = (),
-    outside: Sequence[NotCounted] = (),
+    outside: Sequence[UncountedStudent] = (),
 ) -> Path:
-    """Write the class report and return its path; for the arguments see :func:`render`.
+    """Write the class report and return its path; for the arguments see :func:`render_report`.
 
     Raises:
         CourseError: if it cannot be written.
     """
-    page = render(
+    page = render_report(
         summaries,
         title=title,
         folder=path.parent.resolve(),

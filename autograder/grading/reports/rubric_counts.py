@@ -39,7 +39,7 @@ class RubricCount:
         return {"question": self.question, "students": self.students, "items": [vars(item) for item in self.items]}
 
 
-def rubric_counts(course: Course, chapter: str, students: Collection[str]) -> tuple[RubricCount, ...]:
+def count_rubric_items(course: Course, chapter: str, students: Collection[str]) -> tuple[RubricCount, ...]:
     """Count the students who got each rubric item of a chapter, in the order of the notebook.
 
     Marks count if their ticks explain the points that the gradebook holds. A rubric that has changed and was not applied again counts
@@ -53,7 +53,7 @@ def rubric_counts(course: Course, chapter: str, students: Collection[str]) -> tu
     if not last_ticks:
         return ()
     with open_gradebook(course) as gradebook:
-        points = manual_points(gradebook, chapter)
+        points = read_manual_points(gradebook, chapter)
     valid = {key: ticks.ticks for key, ticks in last_ticks.items() if key in points and ticks.belong_to(points[key])}
     order = [cell.name for cell in released_manifest(course, chapter).cells if cell.is_answer]
     counted = (
@@ -62,7 +62,7 @@ def rubric_counts(course: Course, chapter: str, students: Collection[str]) -> tu
     return tuple(_count_items(question, ticks) for question, ticks in zip(order, counted, strict=True) if ticks)
 
 
-def manual_points(gradebook: Gradebook, chapter: str, *, waiting: bool = False) -> dict[tuple[str, str], float]:
+def read_manual_points(gradebook: Gradebook, chapter: str, *, waiting: bool = False) -> dict[tuple[str, str], float]:
     """Return the manual points of a chapter's cells, by cell and student.
 
     Args:

@@ -40,7 +40,7 @@ class Total:
         return None if self.rule is None else self.rule.passed(self.share)
 
 
-def totals(grades: Iterable[Grade], weights: Mapping[str, float], rule: TotalRule | None = None) -> list[Total]:
+def compute_totals(grades: Iterable[Grade], weights: Mapping[str, float], rule: TotalRule | None = None) -> list[Total]:
     """Return the totals of all students for whom a chapter counts, ordered by id; empty without weights.
 
     Chapters without any submission do not count yet. A missing conversation does not count, and no conversation is dropped.
@@ -64,7 +64,7 @@ def _student_total(
     shares = {chapter: _chapter_share(grades[chapter]) if chapter in grades else None for chapter in chapters}
     counted = {chapter: share for chapter, share in shares.items() if share is not None}
     of_chapters = {chapter: share for chapter, share in counted.items() if not grades[chapter].viva}
-    dropped = rule.dropped(of_chapters, weights) if rule is not None else ()
+    dropped = rule.dropped_chapters(of_chapters, weights) if rule is not None else ()
     counted = {chapter: share for chapter, share in counted.items() if chapter not in dropped}
     weighted = sum(weights[chapter] * share for chapter, share in counted.items())
     weight = sum(weights[chapter] for chapter in counted)

@@ -8,13 +8,13 @@ from itertools import groupby
 from statistics import mean
 from typing import Any
 
-from autograder.course.course_rules import vivas_of
+from autograder.course.course_rules import existing_vivas
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
 from autograder.errors import list_first
 from autograder.grading.record.results import ExerciseResult
 from autograder.grading.record.viva_journal import Conversation, VivaJournal
-from autograder.grading.reports.class_report import Work
+from autograder.grading.reports.class_report import StudentWork
 from autograder.grading.reports.grades import Grade
 
 
@@ -29,7 +29,7 @@ def read_viva_grades(course: Course, grades: Sequence[Grade]) -> list[Grade]:
     held: list[Grade] = []
     with open_gradebook(course) as gradebook:
         names = [assignment.name for assignment in gradebook.assignments]
-        for name, chapter in sorted(vivas_of({grade.chapter for grade in grades}, names).items()):
+        for name, chapter in sorted(existing_vivas({grade.chapter for grade in grades}, names).items()):
             best = float(gradebook.find_assignment(name).max_score)
             submissions = {one.student_id: one for one in gradebook.assignment_submissions(name)}
             of_chapter = sorted((grade for grade in grades if grade.chapter == chapter), key=lambda one: one.student)
@@ -114,7 +114,7 @@ class VivaSummary:
         }
 
 
-def viva_summaries(course: Course, works: Iterable[Work], grades: Iterable[Grade]) -> dict[str, VivaSummary]:
+def viva_summaries(course: Course, works: Iterable[StudentWork], grades: Iterable[Grade]) -> dict[str, VivaSummary]:
     """Summarise the conversations about each chapter, by chapter.
 
     Args:
@@ -127,14 +127,16 @@ def viva_summaries(course: Course, works: Iterable[Work], grades: Iterable[Grade
     exercises: dict[str, dict[str, tuple[ExerciseResult, ...]]] = {}
     for work in works:
         exercises.setdefault(work.grade.chapter, {})[work.grade.student] = work.exercises
-    chapters = vivas_of(exercises, by_assignment)
+    chapters = existing_vivas(exercises, by_assignment)
     return {
-        chapter: _summarise(by_assignment[name], VivaJournal(course, chapter).conversations(), exercises[chapter])
+        chapter: _summarise_conversations(
+            by_assignment[name], VivaJournal(course, chapter).conversations(), exercises[chapter]
+        )
         for name, chapter in chapters.items()
     }
 
 
-def _summarise(
+def _summarise_conversations(
     grades: Mapping[str, Grade],
     recorded: Mapping[str, Conversation],
     exercises: Mapping[str, tuple[ExerciseResult, ...]],

@@ -27,7 +27,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
 from autograder.errors import CourseError
-from autograder.intake.name_spellings import member_name
+from autograder.intake.name_spellings import decode_member_name
 from autograder.intake.notebook.notebook_reader import MAX_BYTES, SIGNATURES, UnreadableError, read_file
 from autograder.intake.notebook.problem import Problem
 
@@ -131,7 +131,7 @@ def _list_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
             location = _escape_path(PurePosixPath(*path.relative_to(root).parts))
             try:
                 status = path.lstat()
-                why = _why_not_opened(path, status.st_mode)
+                why = _reason_to_skip(path, status.st_mode)
             except OSError as error:
                 why = f"It cannot be looked at ({error.strerror})."
             if path.name in _NEVER_MEANT:
@@ -152,7 +152,7 @@ def _list_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
     return entries, problems
 
 
-def _why_not_opened(path: Path, mode: int) -> str:
+def _reason_to_skip(path: Path, mode: int) -> str:
     """Return the reason why a path in a folder is not opened; empty for a file, or a folder to search."""
     if stat.S_ISLNK(mode):
         return "It is a link, and links are not followed."
@@ -237,7 +237,7 @@ class _Archive:
         except RefusedError:
             raise
         except Exception as error:  # whatever the module trips over, it was the archive's doing
-            raise RefusedError(f"It is not a zip archive that can be read: {self._why_not(error)}.") from error
+            raise RefusedError(f"It is not a zip archive that can be read: {self._reason_to_refuse(error)}.") from error
         if len(members) > limit:
             raise RefusedError(f"The archive has more than {limit} files.")
         end = 0
@@ -247,7 +247,7 @@ class _Archive:
             end = member.header_offset + member.compress_size
         return members
 
-    def _why_not(self, error: Exception) -> str:
+    def _reason_to_refuse(self, error: Exception) -> str:
         with self._open() as file:
             begin = file.read(8)
             if zipfile.is_zipfile(file):
@@ -290,8 +290,8 @@ def _list_zip(archive: _Archive, inside: PurePosixPath, limit: int, do: str) -> 
     for number, member in enumerate(archive.members(limit)):
         if member.is_dir():
             continue
-        location = _safe_path(member_name(member))
-        if location is None or (why := _why_suspicious(member)):
+        location = _safe_path(decode_member_name(member))
+        if location is None or (why := _explain_suspicion(member)):
             why = "Its name leads out of the archive." if location is None else why
             problems.append(_refusal_problem(escape_unprintable(inside / member.filename.lstrip("/")), why, do))
         elif len(location.parts) > MAX_DEPTH:
@@ -308,7 +308,7 @@ def _safe_path(name: str) -> PurePosixPath | None:
     return None if climbs or not path.parts or "\0" in name else path
 
 
-def _why_suspicious(member: zipfile.ZipInfo) -> str:
+def _explain_suspicion(member: zipfile.ZipInfo) -> str:
     if stat.S_ISLNK(member.external_attr >> 16):
         return "It is a link, and links are not followed."
     if member.flag_bits & 0x1:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from autograder.atomic_files import staged_file, write_atomically
 from autograder.course.folder import Course
-from autograder.intake.downloads.journal import Choice, IntakeJournal, UncountedNote, hash_of, read_content
+from autograder.intake.downloads.journal import Choice, IntakeJournal, UncountedNote, hash_content, read_content
 
 # So many notebooks of one student are looked at.
 MAX_NOTEBOOKS = 20
@@ -59,12 +59,12 @@ def apply_choice(course: Course, chapter: str, student: str, choice: Choice | No
     folder = course.folder("submitted", student, chapter)
     path = folder / f"{chapter}.ipynb"
     current = read_content(path)
-    if (hash_of(current) not in choice.among) if current is not None else os.path.lexists(path):
+    if (hash_content(current) not in choice.among) if current is not None else os.path.lexists(path):
         return
-    alternatives = {hash_of(data): data for data in other_notebooks(folder, chapter).values()}
+    alternatives = {hash_content(data): data for data in other_notebooks(folder, chapter).values()}
     if not set(choice.among) >= alternatives.keys():
         # Somebody has handed in another one: what was chosen among the others is open again.
-        if current is not None and hash_of(current) in alternatives:
+        if current is not None and hash_content(current) in alternatives:
             path.unlink()
     elif (chosen := alternatives.get(choice.digest)) is not None and chosen != current:
         # Not in the folder: all that lies beside a notebook is handed in with it.
@@ -80,7 +80,7 @@ class UncountedNotebook:
     stamp: bytes | None = None  # when it was handed in, or None if that is not known
 
 
-def keep_uncounted(
+def store_uncounted(
     course: Course, chapter: str, student: str, notebooks: Mapping[str, UncountedNotebook], journal: IntakeJournal
 ) -> None:
     """Store this collection's uncounted notebooks by name, replacing the notebooks of earlier collections.
@@ -94,7 +94,7 @@ def keep_uncounted(
     for name, notebook in notebooks.items():
         write_atomically(folder / name, notebook.data)
         stamp = None if notebook.stamp is None else notebook.stamp.decode("utf-8", "replace")
-        notes[name] = UncountedNote(hash_of(notebook.data), stamp)
+        notes[name] = UncountedNote(hash_content(notebook.data), stamp)
     if notes:
         journal.uncounted[student] = notes
 
@@ -106,6 +106,6 @@ def uncounted_notebooks(
     folder, notebooks = course.root / "uncounted" / chapter / student, dict[str, UncountedNotebook]()
     for name, note in sorted(journal.uncounted.get(student, {}).items()):
         data = read_content(folder / name)
-        if data is not None and hash_of(data) == note.digest:
+        if data is not None and hash_content(data) == note.digest:
             notebooks[name] = UncountedNotebook(data, None if note.stamp is None else note.stamp.encode())
     return notebooks

@@ -13,32 +13,32 @@ from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 from autograder.intake.downloads.archive import RefusedError
-from autograder.intake.downloads.choices import UncountedNotebook, apply_choice, keep_uncounted, other_notebooks
+from autograder.intake.downloads.choices import UncountedNotebook, apply_choice, other_notebooks, store_uncounted
 from autograder.intake.downloads.download import Download, read_download
 from autograder.intake.downloads.in_place import collect_in_place, conflict_problems
 from autograder.intake.downloads.journal import (
     NOT_BROUGHT_IN,
     PendingSubmission,
-    hash_of,
-    hash_of_file,
+    hash_content,
+    hash_file,
     missing_problems,
     missing_submissions,
     read_journal,
     record_pending,
     write_journal,
 )
-from autograder.intake.downloads.selection import NOT_COUNTED, assign_file_names, select
+from autograder.intake.downloads.selection import NOT_COUNTED, assign_file_names, select_notebook
 from autograder.intake.downloads.store import (
     ChosenUploads,
     Collection,
     disk_error_advice,
-    keep_roster,
     remove_drafts,
     select_companions,
     store_submission,
     submitted_notebook,
     time_stamp,
-    write,
+    update_roster,
+    write_file,
 )
 from autograder.intake.downloads.student_ids import assign_students
 from autograder.intake.downloads.uploads import Upload
@@ -57,10 +57,10 @@ def collect(course: Course, chapter: str, source: Path | None = None) -> Collect
     if source is None or source.resolve() == course.folder("submitted"):
         remove_drafts(course, chapter)
         return collect_in_place(course, chapter)
-    return bring_in(course, read_download(course, chapter, source))
+    return collect_download(course, read_download(course, chapter, source))
 
 
-def bring_in(course: Course, download: Download) -> Collection:
+def collect_download(course: Course, download: Download) -> Collection:
     """Collect the submissions of a download. A bad file never prevents the collection of another file.
 
     Raises:
@@ -124,7 +124,7 @@ class _CollectionRun:
         self._save_journal()
         absent = [item for item in collection.missing if item.student not in failed]
         problems += missing_problems(course, chapter, absent)
-        problems += keep_roster(course, chapter, merge_collected(self.roster, collected))
+        problems += update_roster(course, chapter, merge_collected(self.roster, collected))
         return collection
 
     def _save_journal(self) -> None:
@@ -190,7 +190,7 @@ class _CollectionRun:
 
     def _choose_uploads(self, student: str, all_uploads: Sequence[Upload]) -> ChosenUploads | None:
         """Return the uploads to store for a student; nothing is written yet."""
-        selection = select(all_uploads, self.download.manifest, self.journal.preferences.get(student))
+        selection = select_notebook(all_uploads, self.download.manifest, self.journal.preferences.get(student))
         others = assign_file_names(selection.uncounted, self.chapter)
         commands = {
             one.where: shell_command(self.course, "choose", student, self.chapter, name) for name, one in others.items()
@@ -229,12 +229,12 @@ class _CollectionRun:
             for name, upload in item.uncounted.items()
         }
         if notebooks or item.student in self.journal.preferences:
-            keep_uncounted(self.course, self.chapter, item.student, notebooks, self.journal)
+            store_uncounted(self.course, self.chapter, item.student, notebooks, self.journal)
 
     def _pending_submission(self, item: ChosenUploads) -> PendingSubmission:
         folder = submitted_notebook(self.course, self.chapter, item.student).parent
-        new = {**item.digests} | ({"timestamp.txt": hash_of(item.stamp)} if item.stamp is not None else {})
-        changes = {name: (hash_of_file(folder / name), digest) for name, digest in new.items()}
+        new = {**item.digests} | ({"timestamp.txt": hash_content(item.stamp)} if item.stamp is not None else {})
+        changes = {name: (hash_file(folder / name), digest) for name, digest in new.items()}
         source = str(self.download.source.resolve())
         return PendingSubmission(item.student, source, str(item.upload.entry.path), changes)
 
@@ -269,7 +269,7 @@ def _copy_files(folder: Path, uploads: Sequence[Upload]) -> str:
             name = upload.entry.path.name
             # Archives stay where they are: the notebook may be in one, and is to be unpacked by a person.
             if name != "timestamp.txt" and upload.entry.path.suffix.lower() != ".zip":
-                write(folder / name, upload.entry.open())
+                write_file(folder / name, upload.entry.open())
     except RefusedError as error:
         return f" {error}"
     except OSError as error:

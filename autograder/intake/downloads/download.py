@@ -16,7 +16,7 @@ from autograder.intake.downloads.archive import Entry, RefusedError, escape_unpr
 from autograder.intake.downloads.platform_names import find_login
 from autograder.intake.downloads.student_ids import assign_students
 from autograder.intake.downloads.uploads import Layout, UnownedFile, Upload
-from autograder.intake.notebook.intake import chapter_of
+from autograder.intake.notebook.intake import identify_chapter
 from autograder.intake.notebook.manifest import Manifest, released_manifest
 from autograder.intake.notebook.notebook_reader import UnreadableError, read_notebook
 from autograder.intake.notebook.problem import Problem
@@ -141,7 +141,7 @@ def _build_download(
         file = (layout if notebook else file_layout).find_owner(entry)
         if isinstance(file, UnownedFile):
             unowned.append(file)
-        elif not (file and file.platform) and (other := layout.chapter_elsewhere(entry)):
+        elif not (file and file.platform) and (other := layout.find_other_chapter(entry)):
             elsewhere += [(entry, other)] * notebook
         elif file is None:
             unowned += [UnownedFile(entry)] * notebook
@@ -196,7 +196,7 @@ def _read_chapter(upload: Upload, manifest: Manifest) -> str | None:
         notebook, _ = read_notebook(upload.entry.open())
     except (RefusedError, UnreadableError):
         return None
-    return chapter_of(notebook, manifest)
+    return identify_chapter(notebook, manifest)
 
 
 def rename_to_submitters(entries: Sequence[Entry], roster: Mapping[str, Student]) -> list[Entry]:

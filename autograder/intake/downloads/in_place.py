@@ -16,8 +16,8 @@ from autograder.intake.downloads.archive import Entry, escape_unprintable
 from autograder.intake.downloads.choices import MAX_NOTEBOOKS, apply_choice
 from autograder.intake.downloads.download import other_chapters
 from autograder.intake.downloads.journal import missing_problems, missing_submissions, read_journal, write_journal
-from autograder.intake.downloads.selection import examine, pick_candidate
-from autograder.intake.downloads.store import Collection, disk_error_advice, keep_roster, write
+from autograder.intake.downloads.selection import examine_file, pick_candidate
+from autograder.intake.downloads.store import Collection, disk_error_advice, update_roster, write_file
 from autograder.intake.downloads.student_ids import assign_students
 from autograder.intake.downloads.uploads import Upload
 from autograder.intake.notebook.manifest import Manifest, released_manifest
@@ -37,7 +37,7 @@ def collect_in_place(course: Course, chapter: str) -> Collection:
     manifest, plan = released_manifest(course, chapter), read_course_file(course.root)
     others = other_chapters(course, manifest)
     collection = Collection(chapter, problems=_misplaced_problems(course.folder("submitted"), chapter, others))
-    collection.problems += [*conflict_problems(course, chapter), *name_folders(course, chapter)]
+    collection.problems += [*conflict_problems(course, chapter), *rename_folders(course, chapter)]
     journal = read_journal(course, chapter)
     collection.missing = journal.pending = missing_submissions(course, chapter, journal)
     with suppress(OSError):  # what has come is found again the next time
@@ -53,7 +53,7 @@ def collect_in_place(course: Course, chapter: str) -> Collection:
         if problem is None or not problem.fatal:
             collection.unchanged.append(student)
         collection.problems += filter(None, (problem, timestamp_problem(folder, plan)))
-    collection.problems += keep_roster(course, chapter, read_roster(course))
+    collection.problems += update_roster(course, chapter, read_roster(course))
     return collection
 
 
@@ -120,10 +120,10 @@ def _name_notebook(folder: Path, manifest: Manifest, where: str) -> Problem | No
             message = f"{len(candidates)} notebooks are here; only the first {MAX_NOTEBOOKS} are looked at."
             return Problem("too many notebooks", message, where, f"Leave one, and call it {chapter}.ipynb.")
         data = [read_file(other, above=2) for other in candidates]
-        number, why = pick_candidate([examine(one, manifest) for one in data]) if len(data) > 1 else (0, "")
+        number, why = pick_candidate([examine_file(one, manifest) for one in data]) if len(data) > 1 else (0, "")
         if number is None:
             return None  # grading tells it, with the points of each
-        write(path, data[number])
+        write_file(path, data[number])
     except UnreadableError as error:
         do = "Ask for the notebook once more, and put it there as a file."
         return replace(error.problem, where=where, do=do)
@@ -134,7 +134,7 @@ def _name_notebook(folder: Path, manifest: Manifest, where: str) -> Problem | No
     return Problem("renamed", f"{candidates[number].name} was copied to {chapter}.ipynb{reason}.", where)
 
 
-def name_folders(course: Course, chapter: str) -> list[Problem]:
+def rename_folders(course: Course, chapter: str) -> list[Problem]:
     """Rename a chapter's folders to their students' ids on the class list; return problems with what was done.
 
     A folder that a person has made may be called ``ada01`` for ``ADA01``. It finds its student by the rules for downloads,

@@ -52,7 +52,7 @@ class Choice(Struct, frozen=True):
     digest: str  # its hash
     among: tuple[str, ...]  # the hashes of all notebooks that the student had handed in then
 
-    def applies(self, digests: Iterable[str]) -> bool:
+    def still_applies(self, digests: Iterable[str]) -> bool:
         """Return whether the choice still applies: the student has handed in no notebook besides the known ones."""
         return self.digest in digests and set(self.among) >= set(digests)
 
@@ -163,9 +163,7 @@ def missing_problems(course: Course, chapter: str, missing_items: Iterable[Pendi
 def _is_missing(course: Course, chapter: str, item: PendingSubmission) -> bool:
     # Neither the old file nor the new one: somebody has put another one there by hand.
     folder = course.folder("submitted", item.student, chapter)
-    return any(
-        before != after and hash_of_file(folder / name) == before for name, (before, after) in item.files.items()
-    )
+    return any(before != after and hash_file(folder / name) == before for name, (before, after) in item.files.items())
 
 
 def find_time_problems(course: Course, chapter: str, students: Iterable[str], plan: CourseFile) -> dict[str, Problem]:
@@ -176,7 +174,7 @@ def find_time_problems(course: Course, chapter: str, students: Iterable[str], pl
         if problem := timestamp_problem(folder, plan):
             problems[student] = problem
         elif student in late and read_timestamp(folder, plan.zone) is None:
-            present = {hash_of_file(path) for path in folder.glob("*.ipynb")}
+            present = {hash_file(path) for path in folder.glob("*.ipynb")}
             problems |= {student: late_problem(folder)} if present & set(late[student]) else {}
     return problems
 
@@ -187,10 +185,10 @@ def late_problem(folder: Path) -> Problem:
     return Problem(LATE, message, do=f"Write the time into {folder / 'timestamp.txt'}.")
 
 
-def hash_of_file(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Return the hash of a file in the course; empty unless it is a regular file."""
     data = read_content(path)
-    return "" if data is None else hash_of(data)
+    return "" if data is None else hash_content(data)
 
 
 def read_content(path: Path) -> bytes | None:
@@ -201,6 +199,6 @@ def read_content(path: Path) -> bytes | None:
         return None
 
 
-def hash_of(data: bytes) -> str:
+def hash_content(data: bytes) -> str:
     """Return the hash of a file's content."""
     return hashlib.sha256(data).hexdigest()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from autograder.intake.downloads.archive import RefusedError
 from autograder.intake.downloads.choices import MAX_NOTEBOOKS
-from autograder.intake.downloads.journal import Choice, hash_of
+from autograder.intake.downloads.journal import Choice, hash_content
 from autograder.intake.downloads.uploads import Upload
 from autograder.intake.notebook.intake import prepare_submission
 from autograder.intake.notebook.manifest import Manifest
@@ -41,12 +41,12 @@ class Candidate:
         return self.cells >= other.cells and self.solved >= other.solved
 
 
-def examine(data: bytes, manifest: Manifest, *, exact: bool = False) -> Candidate:
+def examine_file(data: bytes, manifest: Manifest, *, exact: bool = False) -> Candidate:
     """Read a file that may be a student's submission."""
     try:
         notebook, problems = read_notebook(data)
     except UnreadableError as error:
-        return Candidate(hash_of(data), exact, error.problem)
+        return Candidate(hash_content(data), exact, error.problem)
     cells = names_present(notebook) & manifest.work
     written = tuple(cell["source"].strip() for cell in notebook.cells if cell["source"].strip())
     restored = prepare_submission(notebook, problems, manifest)
@@ -56,7 +56,7 @@ def examine(data: bytes, manifest: Manifest, *, exact: bool = False) -> Candidat
         released = manifest.by_name.get(cell["metadata"].get("nbgrader", {}).get("grade_id", ""))
         if released is not None and released.solution and cell["source"].split() != released.source.split():
             solved.add(released.name)
-    return Candidate(hash_of(data), exact, fatal, cells, frozenset(solved), written)
+    return Candidate(hash_content(data), exact, fatal, cells, frozenset(solved), written)
 
 
 def pick_candidate(candidates: Sequence[Candidate]) -> tuple[int | None, str]:
@@ -105,7 +105,7 @@ class Selection:
     problems: list[Problem]
 
 
-def select(uploads: Sequence[Upload], manifest: Manifest, preference: Choice | None) -> Selection:
+def select_notebook(uploads: Sequence[Upload], manifest: Manifest, preference: Choice | None) -> Selection:
     """Select the student's notebook that counts; an earlier choice by the lecturer has priority."""
     problems: list[Problem] = []
     series: dict[tuple[str, ...], list[ExaminedUpload]] = defaultdict(list)
@@ -120,30 +120,30 @@ def select(uploads: Sequence[Upload], manifest: Manifest, preference: Choice | N
             do = "Download it again, or ask for the notebook once more."
             problems.append(Problem("file refused", str(error), str(upload.entry.path), do))
             continue
-        notebook = examine(data, manifest, exact=upload.is_named_after(manifest.chapter))
+        notebook = examine_file(data, manifest, exact=upload.is_named_after(manifest.chapter))
         series[upload.series].append(ExaminedUpload(upload, notebook))
     everything = [one for attempts in series.values() for one in attempts]
     digests = [one.notebook.digest for one in everything]
-    if preference is not None and preference.applies(digests):
+    if preference is not None and preference.still_applies(digests):
         best = everything[digests.index(preference.digest)]
-        problems += _not_counted_problems(best, everything, "you chose it")
+        problems += _uncounted_problems(best, everything, "you chose it")
     else:
         # Of one file that was handed in several times the last counts, the last that holds work if there is one.
         last = [max(reversed(attempts), key=lambda one: one.notebook.worth) for attempts in series.values()]
         for attempts, latest in zip(series.values(), last, strict=True):
-            problems += _not_counted_problems(latest, attempts, "it has the higher number")
+            problems += _uncounted_problems(latest, attempts, "it has the higher number")
         number, why = pick_candidate([one.notebook for one in last]) if last else (None, "")
         if number is None:
             return Selection(last, [], problems)
         best = last[number]
-        problems += _not_counted_problems(best, last, why)
+        problems += _uncounted_problems(best, last, why)
         if best.notebook.fatal is not None:
             problems.append(replace(best.notebook.fatal, where=best.where))
     others = [one for one in everything if one is not best and one.notebook.fatal is None]
     return Selection([best], others, problems)
 
 
-def _not_counted_problems(best: ExaminedUpload, examined: Iterable[ExaminedUpload], why: str) -> list[Problem]:
+def _uncounted_problems(best: ExaminedUpload, examined: Iterable[ExaminedUpload], why: str) -> list[Problem]:
     """Return a problem for each notebook except the selected one, with the reason why it does not count."""
     problems = []
     for one in examined:

@@ -22,12 +22,19 @@ from autograder.intake.downloads.journal import (
     Choice,
     IntakeJournal,
     PendingSubmission,
-    hash_of,
+    hash_content,
     late_problem,
     read_content,
 )
 from autograder.intake.downloads.uploads import Upload
-from autograder.intake.notebook.attached_files import KIND, MAX_BYTES, MAX_DEPTH, MAX_FILES, file_names, is_skipped
+from autograder.intake.notebook.attached_files import (
+    KIND,
+    MAX_BYTES,
+    MAX_DEPTH,
+    MAX_FILES,
+    is_skipped,
+    list_companion_paths,
+)
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.roster import Student, hand_in_groups, read_roster, roster_path, write_roster
 
@@ -118,7 +125,7 @@ def store_submission(
         collection.problems.append(replace(late_problem(path.parent), where=where))
     if same:
         if item.stamp is not None:
-            write(when, item.stamp)
+            write_file(when, item.stamp)
         collection.unchanged.append(student)
     elif archived := write_submission(
         course, chapter, student, files, item.stamp, companions, journal.choices.get(student)
@@ -163,14 +170,16 @@ def write_submission(
         time = None if stamp is None else drafts.enter_context(_staged_file(path.parent, when.name, stamp))
         archive = course.root / "replaced" / chapter / student
         if os.path.lexists(path):
-            target = archive / hash_of(read_content(path) or b"")[:12]
+            target = archive / hash_content(read_content(path) or b"")[:12]
             # A collection that was cut short may have kept the notebook, and put the new time beside it.
             if not (os.path.lexists(target / path.name) and read_content(when) == stamp):
                 _archive_files(path.parent, target, (when.name, *_companion_names(path.parent), path.name))
             archived = target.relative_to(course.root).as_posix()
         old = _leftover_files(path, choice)
         if old:
-            target = archive / hash_of("".join(hash_of(read_content(file) or b"") for file in old).encode())[:12]
+            target = (
+                archive / hash_content("".join(hash_content(read_content(file) or b"") for file in old).encode())[:12]
+            )
             _archive_files(path.parent, target, (file.name for file in old))
             archived = target.relative_to(course.root).as_posix()
         path.parent.mkdir(exist_ok=True)
@@ -219,7 +228,7 @@ def _companion_names(folder: Path) -> list[str]:
     """Return the paths of a notebook's companion files, as grading finds them."""
     if folder.is_symlink() or not folder.is_dir():
         return []
-    return [name for name in file_names(folder, is_skipped)[0] if read_content(folder / name) is not None]
+    return [name for name in list_companion_paths(folder, is_skipped)[0] if read_content(folder / name) is not None]
 
 
 def _remove_companions(folder: Path) -> None:
@@ -255,16 +264,16 @@ def _link_or_copy(old: Path, target: Path) -> None:
         data = read_content(old)
         if data is None:
             raise
-        write(target, data)
+        write_file(target, data)
 
 
-def write(path: Path, data: bytes) -> None:
+def write_file(path: Path, data: bytes) -> None:
     """Write a file atomically: to a draft first, which is then moved."""
     with _staged_file(path.parent, path.name, data) as draft:
         draft.replace(path)
 
 
-def keep_roster(course: Course, chapter: str, roster: Mapping[str, Student]) -> list[Problem]:
+def update_roster(course: Course, chapter: str, roster: Mapping[str, Student]) -> list[Problem]:
     """Write the roster and the chapter's groups if they have changed; return problems if that failed.
 
     In a chapter in which groups hand in, students keep the group that they have at the first collection.

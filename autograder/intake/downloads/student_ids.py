@@ -22,10 +22,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from autograder.intake.downloads.uploads import Upload
-from autograder.intake.identity import CANVAS, Identity, identity_of, match, on_moodle, platform_for
-from autograder.intake.name_spellings import listed_spelling
+from autograder.intake.identity import CANVAS, Identity, build_identity, match_identities, moodle_scope, platform_scope
+from autograder.intake.name_spellings import find_listed_spelling
 from autograder.intake.notebook.problem import Problem
-from autograder.intake.roster import Student, fold_name, is_called, is_safe, safe_id, team_members
+from autograder.intake.roster import Student, fold_name, has_name, is_safe, safe_id, team_members
 
 # Names are compared with the class list alone: an earlier download's name may be another student's.
 _LIST = "class list"
@@ -66,9 +66,9 @@ class _Owner:
         if not self.platform:
             texts = frozenset({self.name.casefold(), fold_name(self.name)})
             return Identity({_LIST: "yes"}, texts, self.name, texts | {fold_name(respelled)} - {""})
-        numbers = {platform_for(chapter): self.platform, _LIST: "yes"}
+        numbers = {platform_scope(chapter): self.platform, _LIST: "yes"}
         if self.platform != "brightspace" and self.number:
-            numbers[CANVAS if self.platform == "canvas" else on_moodle(chapter)] = self.number
+            numbers[CANVAS if self.platform == "canvas" else moodle_scope(chapter)] = self.number
         if self.anonymous:
             return Identity(numbers)
         names = {self.name.casefold(), fold_name(self.name), fold_name(respelled)} - {""}
@@ -94,7 +94,7 @@ def assign_students(
         [(_Owner.from_upload(one, hidden), one) for one in uploads], people, roster, chapter
     )
     asking = {
-        owner: owner.identity(chapter, "" if owner.name.isascii() else listed_spelling(owner.name, listed))
+        owner: owner.identity(chapter, "" if owner.name.isascii() else find_listed_spelling(owner.name, listed))
         for owner, _ in accepted
     }
     teams = {
@@ -102,7 +102,7 @@ def assign_students(
         for owner in asking
         if owner.platform == "moodle" and (members := team_members(roster, owner.name, chapter))
     }
-    matched, doubts = match(asking, people, teams)
+    matched, doubts = match_identities(asking, people, teams)
     ids = _assign_ids({owner: asking[owner] for owner in asking if owner not in doubts}, matched, roster)
     owned: dict[str, list[Upload]] = defaultdict(list)
     for owner, upload in accepted:
@@ -129,7 +129,7 @@ def _blind_names(uploads: Sequence[Upload], roster: Mapping[str, Student]) -> fr
     }
     on_it = {(fold_name(upload.owner), upload.upload) for upload in uploads if upload.platform == "moodle"}
     only = {word for word, _ in on_it}
-    if len(only) == 1 < len(on_it) and not any(is_called(one, *only) for one in roster.values() if one.enrolled):
+    if len(only) == 1 < len(on_it) and not any(has_name(one, *only) for one in roster.values() if one.enrolled):
         words |= only
     return frozenset(words)
 
@@ -143,16 +143,16 @@ def _known_identities(roster: Mapping[str, Student], chapter: str) -> dict[str, 
     numbered = {student.participants[chapter] for student in roster.values() if chapter in student.participants}
     people = {}
     for name, student in roster.items():
-        identity = identity_of(student)
+        identity = build_identity(student)
         numbers = dict(identity.numbers)
-        if chapter not in student.participants and numbers.get(on_moodle(chapter)) in numbered:
-            del numbers[on_moodle(chapter)]
+        if chapter not in student.participants and numbers.get(moodle_scope(chapter)) in numbered:
+            del numbers[moodle_scope(chapter)]
         people[name] = replace(identity, numbers=numbers)
         if not student.enrolled and student.platform:
             numbers[_LIST] = "no"
             people[name] = replace(people[name], texts=frozenset())
         elif not student.enrolled:
-            people[name] = Identity({**numbers, platform_for(chapter): "none"}, spelling=student.name)
+            people[name] = Identity({**numbers, platform_scope(chapter): "none"}, spelling=student.name)
     return people
 
 
@@ -168,9 +168,9 @@ def _drop_contradictions(
         names[owner].add(upload.owner)
     accepted, problems = [], []
     for owner, upload in uploads:
-        scope = CANVAS if owner.platform == "canvas" else on_moodle(chapter)
+        scope = CANVAS if owner.platform == "canvas" else moodle_scope(chapter)
         holders = [roster[name] for name, one in people.items() if one.numbers.get(scope) == owner.number]
-        if len(names[owner]) == 1 or any(is_called(holder, upload.owner) for holder in holders):
+        if len(names[owner]) == 1 or any(has_name(holder, upload.owner) for holder in holders):
             accepted.append((owner, upload))
             continue
         message = f"Number {owner.number} has {len(names[owner])} names here: {', '.join(sorted(names[owner]))}."
@@ -221,7 +221,7 @@ def _is_free(student: Student | None, owner: _Owner, identity: Identity) -> bool
         return True
     # An id with a number of Canvas's is one student's, however the name is written there.
     same_name = owner.platform == "canvas" or not student.name or safe_id(student.name) == safe_id(owner.name)
-    return (same_name or owner.anonymous) and not identity.contradicts(identity_of(student), by_name=True)
+    return (same_name or owner.anonymous) and not identity.contradicts(build_identity(student), by_name=True)
 
 
 def _ambiguous_name_problem(owner: _Owner, students: Sequence[str], chapter: str, where: str) -> Problem:

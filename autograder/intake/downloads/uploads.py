@@ -59,7 +59,7 @@ class Upload:
         cleaned = (
             called if number == level else part if self.named else strip_platform_prefix(part) for number, part in parts
         )
-        return tuple(again.sub("", _stem(part)).strip() for part in cleaned)
+        return tuple(again.sub("", _file_stem(part)).strip() for part in cleaned)
 
     @property
     def title(self) -> str:
@@ -146,9 +146,9 @@ class Layout:
             return Upload(entry, owner, platform="nbgrader", folder=PurePosixPath(*path.parts[: number + 2]))
         return Upload(entry, owner, attempt=attempt)
 
-    def chapter_elsewhere(self, entry: Entry) -> str:
+    def find_other_chapter(self, entry: Entry) -> str:
         """Return another chapter that a file's name mentions; empty without one."""
-        return next((other for other in sorted(self.others) if _mentions(entry.path, other)), "")
+        return next((other for other in sorted(self.others) if _mentions_chapter(entry.path, other)), "")
 
     def _match_file_name(self, entry: Entry, path: PurePosixPath, chapter: str, attempt: int) -> Upload | None:
         """Return the upload of a file that is named after its owner."""
@@ -189,7 +189,7 @@ def _locate_students(
         around = [name for level_names in names for name in level_names if name is not None]
         one_place = len(set(paths)) == 1
         if one_place:
-            around.append(_stem(paths[0].name))
+            around.append(_file_stem(paths[0].name))
         owner = around[0] if around and safe_id(around[0]) in known_students else ""
         named_file = bool(paths) and all(_strip_chapter_name(paths[0].name, chapter) for chapter in chapters)
         alone = one_place and (len(paths) > 1 or bool(names and named_file))
@@ -234,7 +234,7 @@ def _platform_level(paths: Sequence[PurePosixPath], known_students: frozenset[st
     return depth if count == len(paths) and not any(safe_id(part) in known_students for part in above) else None
 
 
-def _mentions(path: PurePosixPath, chapter: str) -> bool:
+def _mentions_chapter(path: PurePosixPath, chapter: str) -> bool:
     return any(
         part == chapter or re.search(rf"(?<!\w){re.escape(chapter)}|{re.escape(chapter)}(?!\w)", part)
         for part in path.parts
@@ -243,13 +243,13 @@ def _mentions(path: PurePosixPath, chapter: str) -> bool:
 
 def _strip_chapter_name(name: str, chapter: str) -> str:
     """Remove the chapter's name, ending and version number from a file's name."""
-    return re.sub(rf"[\W_]*{re.escape(chapter)}[\W_]*", " ", _SAVED_AGAIN.sub("", _stem(name))).strip()
+    return re.sub(rf"[\W_]*{re.escape(chapter)}[\W_]*", " ", _SAVED_AGAIN.sub("", _file_stem(name))).strip()
 
 
-def _stem(name: str) -> str:
+def _file_stem(name: str) -> str:
     return re.sub(r"\.(?:ipynb(?:\.json|\.txt)?|zip)$", "", name, flags=re.IGNORECASE)
 
 
 def _attempt_number(name: str, pattern: re.Pattern[str]) -> int:
-    match = pattern.search(_stem(name))
+    match = pattern.search(_file_stem(name))
     return max((int(number) for number in match.groups() if number), default=0) if match else 0

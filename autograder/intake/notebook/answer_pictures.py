@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
-from autograder.intake.notebook.attached_files import file_names
+from autograder.intake.notebook.attached_files import list_companion_paths
 from autograder.intake.notebook.images import image_base64
 from autograder.intake.notebook.notebook_reader import MAX_PICTURES, UnreadableError, read_file
 
@@ -55,7 +55,7 @@ class _ImageAttacher:
         """Attach a cell's images, and refer to them in its text."""
         attachments = dict(cell.get("attachments") or {})
 
-        def replaced(match: re.Match[str]) -> str:
+        def embed_picture(match: re.Match[str]) -> str:
             picture = self._load_image(match[2], len(attachments) + 1)
             if picture is None:
                 return match[0]
@@ -67,7 +67,7 @@ class _ImageAttacher:
 
         parts = _CODE.split(cell["source"])
         # What stands between the bounds of code is at the odd positions.
-        parts[::2] = [_PICTURE.sub(replaced, _TAG.sub(_tag_to_markdown, part)) for part in parts[::2]]
+        parts[::2] = [_PICTURE.sub(embed_picture, _TAG.sub(_tag_to_markdown, part)) for part in parts[::2]]
         cell["source"] = "".join(parts)
         if attachments:
             cell["attachments"] = attachments
@@ -89,7 +89,7 @@ class _ImageAttacher:
     def _read_image_file(self, name: str, kind: str) -> str:
         if self._names is None:
             is_link = self._folder.is_symlink() or self._folder.parent.is_symlink()
-            self._names = frozenset() if is_link else frozenset(file_names(self._folder)[0])
+            self._names = frozenset() if is_link else frozenset(list_companion_paths(self._folder)[0])
         if name not in self._names:
             return ""
         try:

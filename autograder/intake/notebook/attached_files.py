@@ -44,7 +44,7 @@ class CompanionFiles:
     problems: tuple[Problem, ...] = ()  # what was left out, and why
 
 
-def companion_files(folders: Sequence[Path]) -> CompanionFiles:
+def read_companion_files(folders: Sequence[Path]) -> CompanionFiles:
     """Read the files in some folders, and report files beyond the limits on size, number and depth.
 
     Args:
@@ -56,7 +56,7 @@ def companion_files(folders: Sequence[Path]) -> CompanionFiles:
     for folder in folders:
         if folder.is_symlink() or folder.parent.is_symlink():
             continue
-        names, reasons = file_names(folder)
+        names, reasons = list_companion_paths(folder)
         why += reasons
         for name in names:
             if len(files) == MAX_FILES:
@@ -80,7 +80,7 @@ def is_skipped(name: str) -> bool:
     return name in _SKIPPED_NAMES or PurePath(name).suffix.lower() in _SKIPPED_SUFFIXES
 
 
-def file_names(folder: Path, skipped: Callable[[str], bool] = is_skipped) -> tuple[list[str], list[str]]:
+def list_companion_paths(folder: Path, skipped: Callable[[str], bool] = is_skipped) -> tuple[list[str], list[str]]:
     """Return the paths of a folder's files, top-level files first, and sentences about files that were left out.
 
     Args:

@@ -54,7 +54,7 @@ class CellReader:
             result = self._outlines[source] = read(source, self._bodies, parse=self.may_parse(source))
         return result
 
-    def mentioned(self, text: str) -> frozenset[str]:
+    def find_mentioned(self, text: str) -> frozenset[str]:
         """Return the names of the definitions in a text, as :func:`definitions_in_text` does."""
         if text not in self._mentioned:
             self._mentioned[text] = definitions_in_text(text)
@@ -84,13 +84,13 @@ class TextComparison:
         # Most texts already differ in their first words.
         if a[:200].split(None, 2)[:2] != b[:200].split(None, 2)[:2]:
             return False
-        return self._squeeze(a) == self._squeeze(b)
+        return self._squeeze_text(a) == self._squeeze_text(b)
 
     def is_same_as_any(self, text: str, others: Sequence[str]) -> bool:
         """Return whether a text is the same as any of several others."""
         return any(self.is_same(text, other) for other in others)
 
-    def _squeeze(self, text: str) -> str:
+    def _squeeze_text(self, text: str) -> str:
         if text not in self._squeezed:
             lines = (line.rstrip() for line in text.strip().splitlines() if line.strip())
             self._squeezed[text] = "\n".join(lines)

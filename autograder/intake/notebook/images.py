@@ -93,9 +93,9 @@ def _png_frames(data: bytes) -> Iterator[int]:
         if position == 8 and (name != b"IHDR" or len(inside) < 8):
             return
         if name == b"IHDR":
-            yield _area(">II", inside)
+            yield _pixel_area(">II", inside)
         elif name == b"fcTL" and len(inside) >= 12:
-            yield _area(">II", inside[4:])
+            yield _pixel_area(">II", inside[4:])
         position += length + 12
 
 
@@ -113,10 +113,10 @@ def _jpeg_frames(data: bytes) -> Iterator[int]:
             return
         (length,) = struct.unpack_from(">H", data, position + 1)
         if marker in _FRAMES and position + 8 <= len(data):
-            yield _area(">HH", data[position + 4 : position + 8])
+            yield _pixel_area(">HH", data[position + 4 : position + 8])
         position += max(2, length) + 1
 
 
-def _area(form: str, data: bytes) -> int:
+def _pixel_area(form: str, data: bytes) -> int:
     height, width = struct.unpack_from(form, data)
     return int(height * width)

@@ -14,7 +14,7 @@ from autograder.intake.notebook.cell_reader import CellReader
 from autograder.intake.notebook.manifest import Manifest
 from autograder.intake.notebook.notebook_reader import UnreadableError, read_file, read_notebook
 from autograder.intake.notebook.problem import METADATA_KEY, Problem, set_problems
-from autograder.intake.notebook.restore import names_present, reader_for, restore
+from autograder.intake.notebook.restore import make_reader, names_present, restore
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def prepare_submission(notebook: Any, problems: list[Problem], manifest: Manifes
     """Restore a parsed notebook, or report that it belongs to another chapter."""
     collected = list(problems)
     stamp = (notebook.metadata.pop(METADATA_KEY, None) or {}).get("checks", "")
-    reader = reader_for(manifest)
+    reader = make_reader(manifest)
     if not any(problem.fatal for problem in collected) and (foreign := _foreign_problem(notebook, manifest, reader)):
         collected.append(foreign)
     restored = restore(notebook, manifest, reader)
@@ -80,7 +80,7 @@ def _stamp_problems(stamp: str) -> list[Problem]:
     return [Problem("other checks", message, do=do, remark=True)]
 
 
-def chapter_of(notebook: Any, manifest: Manifest, reader: CellReader | None = None) -> str | None:
+def identify_chapter(notebook: Any, manifest: Manifest, reader: CellReader | None = None) -> str | None:
     """Identify a notebook's chapter by its contents: the manifest's, another one in the gradebook, or None."""
     names = names_present(notebook, reader)
     # Setup cells and headings do not identify a chapter: chapters outside the gradebook have them, too.
@@ -98,7 +98,7 @@ def chapter_of(notebook: Any, manifest: Manifest, reader: CellReader | None = No
 
 
 def _foreign_problem(notebook: Any, manifest: Manifest, reader: CellReader) -> Problem | None:
-    chapter = chapter_of(notebook, manifest, reader)
+    chapter = identify_chapter(notebook, manifest, reader)
     if chapter == manifest.chapter:
         return None
     kind, message = "other notebook", f"None of the exercises and questions of {manifest.chapter} is in this notebook."

@@ -87,13 +87,13 @@ class LazyValue:
     def members(self) -> Iterator[tuple[str, Value]]:
         """Yield an object's keys and values in order; nothing for other values."""
         if self.kind == "{":
-            for key, value in self._children(b"}"):
+            for key, value in self._parse_children(b"}"):
                 yield str(key), value
 
     def items(self) -> Iterator[Value]:
         """Yield a list's values in order; nothing for other values."""
         if self.kind == "[":
-            for _, value in self._children(b"]"):
+            for _, value in self._parse_children(b"]"):
                 yield value
 
     def value(self) -> Any:
@@ -110,14 +110,14 @@ class LazyValue:
         except RecursionError as error:
             raise ValueError("nested too deeply") from error
 
-    def _children(self, closing: bytes) -> Iterator[tuple[Any, LazyValue]]:
+    def _parse_children(self, closing: bytes) -> Iterator[tuple[Any, LazyValue]]:
         data, position, key = self.data, _skip_space(self.data, self.start + 1), None
         while data[position : position + 1] != closing:
             if closing == b"}":
                 name = _NAME.match(data, position)
                 if name is None:
                     value = value_at(data, position)
-                    raise _malformed_at(data, position if value.kind != '"' else _skip_space(data, value.end))
+                    raise _malformed_error(data, position if value.kind != '"' else _skip_space(data, value.end))
                 key, position = LazyValue(data, name.start(1), name.end(1)).value(), name.end()
             value = value_at(data, position)
             yield key, value
@@ -125,7 +125,7 @@ class LazyValue:
             assert behind is not None  # it may be empty
             position = behind.end()
             if behind[1] is None and data[position : position + 1] != closing:
-                raise _malformed_at(data, position)
+                raise _malformed_error(data, position)
         self._end = position + 1
 
 
@@ -222,5 +222,5 @@ def _skip_space(data: bytes, position: int) -> int:
     return match.end() if match else position
 
 
-def _malformed_at(data: bytes, position: int) -> MalformedError:
+def _malformed_error(data: bytes, position: int) -> MalformedError:
     return MalformedError(position, cut=position >= len(data))

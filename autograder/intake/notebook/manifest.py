@@ -15,12 +15,12 @@ from typing import Any
 import nbformat
 from nbgrader.api import Gradebook
 
-from autograder.course.earlier_releases import Texts, earlier_texts
+from autograder.course.earlier_releases import Texts, read_earlier_texts
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import NoGradebookError, existing_gradebook
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
-from autograder.static_analysis.cell_names import ends_in_check, only_check
+from autograder.static_analysis.cell_names import ends_in_check, find_only_check
 
 SCHEMA_VERSION = 3
 _HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS.*?^### END HIDDEN TESTS[^\n]*\n?", re.MULTILINE | re.DOTALL)
@@ -58,7 +58,7 @@ class SourceCell:
     @property
     def has_own_tests(self) -> bool:
         """Whether this is a test cell with a lecturer's own tests."""
-        return self.is_test and only_check(self.source) is None
+        return self.is_test and find_only_check(self.source) is None
 
     @property
     def mixes_tests(self) -> bool:
@@ -166,7 +166,7 @@ def read_manifest(
         for other, source_cells in names.items()
         if other != chapter
     }
-    earlier = earlier_texts(root, chapter) if root else {}
+    earlier = read_earlier_texts(root, chapter) if root else {}
     return Manifest(chapter, cells, elsewhere, json.loads(kernel or "{}") or {}, texts, earlier)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autograder.checking.similar_names import similar
+from autograder.checking.similar_names import is_similar_name
 from autograder.intake.notebook.cell_reader import CellReader
 from autograder.intake.notebook.manifest import Manifest
 from autograder.intake.notebook.problem import Problem
@@ -69,7 +69,7 @@ def _explain_nested(name: str, cells: Sequence[tuple[int, Any]], reader: CellRea
 
 def _explain_not_run(name: str, cells: Sequence[tuple[int, Any]], reader: CellReader) -> Problem | None:
     for number, cell in cells:
-        if name not in reader.mentioned(cell["source"]):
+        if name not in reader.find_mentioned(cell["source"]):
             continue
         if cell["cell_type"] != "code":
             message = f"{name} stands in cell {number}, which is a {cell['cell_type']} cell and does not run."
@@ -84,9 +84,9 @@ def _explain_misnamed(
     name: str, claimed: Any, cells: Sequence[tuple[int, Any, Sequence[str]]], reader: CellReader, *, empty: bool
 ) -> Problem | None:
     for number, cell, others in cells:
-        likely = [other for other in others if similar(other, name)]
+        likely = [other for other in others if is_similar_name(other, name)]
         if not likely and cell is claimed:
-            likely = [other for other in others if other in reader.mentioned(cell["source"])]
+            likely = [other for other in others if other in reader.find_mentioned(cell["source"])]
         if likely:
             message = f"{name} is still empty" if empty else f"No cell defines {name}"
             message += f"; cell {number} defines {likely[0]}."

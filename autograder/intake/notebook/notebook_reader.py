@@ -121,7 +121,7 @@ def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
         contents.read_cells(top)
         contents.report_trailing_text(top)
     except MalformedError as error:
-        raise _not_json_error(text, error) from None
+        raise _invalid_json_error(text, error) from None
     except ValueError:
         raise _unreadable_error("not JSON", "The file is JSON that no notebook would hold.") from None
     return contents.notebook(), contents.problems
@@ -316,7 +316,7 @@ def _to_utf8(data: bytes) -> tuple[bytes, list[Problem]]:
     return data.removeprefix(codecs.BOM_UTF8), []
 
 
-def _not_json_error(text: bytes, error: MalformedError) -> UnreadableError:
+def _invalid_json_error(text: bytes, error: MalformedError) -> UnreadableError:
     """Return the error for a text that is not a notebook."""
     begin = text[:_MEGABYTE].lstrip()
     if begin.startswith(b"{") and (conflict := _CONFLICT.search(text)):

@@ -61,7 +61,7 @@ class Problem:
         return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
-def problems_of(notebook: Any) -> list[Problem]:
+def read_problems(notebook: Any) -> list[Problem]:
     """Return the problems in a sanitised notebook's metadata."""
     mark: Mapping[str, Any] = notebook.metadata.get(METADATA_KEY) or {}
     return [Problem.from_dict(item) for item in mark.get("problems", [])]
@@ -69,15 +69,15 @@ def problems_of(notebook: Any) -> list[Problem]:
 
 def add_problems(notebook: Any, problems: list[Problem]) -> None:
     """Add problems to a sanitised notebook's metadata."""
-    set_problems(notebook, problems_of(notebook) + problems)
+    set_problems(notebook, read_problems(notebook) + problems)
 
 
 def set_problems(notebook: Any, problems: Sequence[Problem]) -> None:
     """Store problems in a sanitised notebook's metadata, only the most important if there are many."""
-    notebook.metadata[METADATA_KEY] = {"problems": [problem.to_dict() for problem in most_important(problems)]}
+    notebook.metadata[METADATA_KEY] = {"problems": [problem.to_dict() for problem in select_most_important(problems)]}
 
 
-def most_important(problems: Sequence[Problem]) -> Sequence[Problem]:
+def select_most_important(problems: Sequence[Problem]) -> Sequence[Problem]:
     """Return the problems in order; if there are many, the most important and a remark about the others."""
     if len(problems) <= MOST:
         return problems

@@ -36,7 +36,7 @@ NAMED = 3
 _BACK = "Turn it back in the notebook; it was graded as if it were."
 
 
-def reader_for(manifest: Manifest) -> CellReader:
+def make_reader(manifest: Manifest) -> CellReader:
     """Return a cell reader for a chapter's submission."""
     return CellReader(frozenset(cell.name for cell in manifest.cells if cell.is_stub))
 
@@ -105,12 +105,12 @@ class _Restoration:
             self._defined_exercises(cell) or self._checked_names(cell) & self.exercises
         )
 
-    def _cells_defining(self, exercise: str) -> list[Any]:
+    def _find_defining_cells(self, exercise: str) -> list[Any]:
         return [cell for cell in self.cells if exercise in self._bound_names(cell)]
 
     def _edited_cells(self, exercise: str) -> list[Any]:
         """Return the cells that define an exercise differently from the released stub."""
-        return [cell for cell in self._cells_defining(exercise) if self._is_edited(cell, exercise)]
+        return [cell for cell in self._find_defining_cells(exercise) if self._is_edited(cell, exercise)]
 
     def _is_edited(self, cell: Any, exercise: str) -> bool:
         if self._is_released(cell, self.manifest.by_name[exercise]):
@@ -130,10 +130,10 @@ class _Restoration:
             return "a cell of the course that was edited"
         return f"cell {number} ({name})" if name else f"cell {number}"
 
-    def _position(self, cell: Any) -> int:
+    def _find_position(self, cell: Any) -> int:
         return next(i for i, other in enumerate(self.cells) if other is cell)
 
-    def _positions(self, cells: Iterable[Any]) -> list[int]:
+    def _find_positions(self, cells: Iterable[Any]) -> list[int]:
         """Return the sorted positions of cells."""
         ids = {id(cell) for cell in cells}
         return [i for i, cell in enumerate(self.cells) if id(cell) in ids]
@@ -143,13 +143,13 @@ class _Restoration:
         taken = {id(cell) for cell in self.found.values()}
         return [cell for cell in self.cells if cell["cell_type"] == cell_type and id(cell) not in taken]
 
-    def _cells_with_name(self, source_cell: SourceCell) -> list[Any]:
+    def _find_named_cells(self, source_cell: SourceCell) -> list[Any]:
         """Return the unidentified cells whose metadata carry a source cell's name."""
         taken = {id(cell) for cell in self.found.values()}
         claims = self.claims
         return [cell for cell in self.cells if claims.get(id(cell)) == source_cell.name and id(cell) not in taken]
 
-    def _report(self, kind: str, message: str, where: str = "", do: str = "", *, remark: bool = False) -> None:
+    def _report_problem(self, kind: str, message: str, where: str = "", do: str = "", *, remark: bool = False) -> None:
         self.problems.append(Problem(kind, message, where, do, remark=remark))
 
     # The steps of the restoration.
@@ -170,17 +170,17 @@ class _Restoration:
         )
         for label in mended[:NAMED]:
             message = "It held characters that nobody sees and Python cannot read; it was graded without them."
-            self._report(kind, message, label, do, remark=True)
+            self._report_problem(kind, message, label, do, remark=True)
         if len(mended) > NAMED:
             more = f"{len(mended) - NAMED} more cells held such characters; they were graded without them."
-            self._report(kind, more, do=do, remark=True)
+            self._report_problem(kind, more, do=do, remark=True)
 
     def restore_code_cells(self) -> None:
         """Convert a text cell back to code if it holds the only solution of an exercise."""
         open_ = {name for name in self.exercises if not self._edited_cells(name)}
         for cell in self.cells:
             source = cell["source"]
-            if cell["cell_type"] == "code" or not self._reader.mentioned(source) & open_:
+            if cell["cell_type"] == "code" or not self._reader.find_mentioned(source) & open_:
                 continue
             if not (self._reader.may_parse(source) and is_python(source)):
                 continue
@@ -191,7 +191,7 @@ class _Restoration:
     def _change_type(self, cell: Any, cell_type: str, name: str) -> Any:
         """Change a cell's type, and return it."""
         message = f"The cell of {name} had become a {cell['cell_type']} cell; it was taken for {cell_type}."
-        self._report("cell type changed", message, self.label(cell), _BACK)
+        self._report_problem("cell type changed", message, self.label(cell), _BACK)
         turned = _new_cell(cell_type, cell["source"], cell["id"])
         turned["metadata"] = cell["metadata"]
         cell.clear()
@@ -218,10 +218,10 @@ class _Restoration:
         carried = list(self.claims.values())
         if repeated := sorted(name for name in set(carried) if carried.count(name) > 1):
             message = f"Copies of a cell carried its name; the last one counts: {', '.join(repeated)}."
-            self._report("repeated cells", message)
+            self._report_problem("repeated cells", message)
         if restored:
             names = [cell.name for cell in self.manifest.cells if cell.name in restored]
-            self._report("metadata restored", self._recognition_message(names), remark=True)
+            self._report_problem("metadata restored", self._recognition_message(names), remark=True)
 
     def _recognition_message(self, names: Sequence[str]) -> str:
         """State how many cells were identified by their contents, and list their names if they are few."""
@@ -240,12 +240,12 @@ class _Restoration:
     def _find_stub(self, source_cell: SourceCell) -> Any:
         """Return the cell that defines the exercise, preferring an edited cell, then its name, then the last."""
         taken = {id(cell) for cell in self.found.values()}
-        for definers in (self._edited_cells(source_cell.name), self._cells_defining(source_cell.name)):
+        for definers in (self._edited_cells(source_cell.name), self._find_defining_cells(source_cell.name)):
             # A cell that has another exercise's name and defines that exercise, too, more likely belongs to the other.
             cells = [cell for cell in definers if id(cell) not in taken and not self._is_other(cell, source_cell)]
             if cells:
                 return self._choose_last(cells, source_cell)
-        claimants = self._cells_with_name(source_cell)
+        claimants = self._find_named_cells(source_cell)
         silent = [cell for cell in claimants if cell["cell_type"] == "code" and not self._is_identifiable(cell)]
         return silent[-1] if silent else None
 
@@ -263,13 +263,13 @@ class _Restoration:
         ]
         if fitting:
             return self._choose_last(fitting, source_cell)
-        silent = [cell for cell in self._cells_with_name(source_cell) if not self._is_identifiable(cell)]
+        silent = [cell for cell in self._find_named_cells(source_cell) if not self._is_identifiable(cell)]
         if silent and silent[-1]["cell_type"] != "code":
             return self._change_type(silent[-1], "code", source_cell.name)
         return silent[-1] if silent else None
 
     def _find_locked_code(self, source_cell: SourceCell) -> Any:
-        claimants = self._cells_with_name(source_cell)
+        claimants = self._find_named_cells(source_cell)
         claimants = [cell for cell in claimants if cell["cell_type"] == "code" and not self._defined_exercises(cell)]
         if claimants:
             return claimants[-1]
@@ -286,11 +286,11 @@ class _Restoration:
         free = self._unidentified_cells("markdown")
         if same := next((cell for cell in free if self._is_released(cell, source_cell)), None):
             return same
-        claimants = [cell for cell in self._cells_with_name(source_cell) if cell["cell_type"] == "markdown"]
+        claimants = [cell for cell in self._find_named_cells(source_cell) if cell["cell_type"] == "markdown"]
         return claimants[-1] if claimants else self.texts.find_similar(free, source_cell.source)
 
     def _find_answer(self, source_cell: SourceCell) -> Any:
-        all_ = self._cells_with_name(source_cell)
+        all_ = self._find_named_cells(source_cell)
         claimants = [cell for cell in all_ if not self._is_released(cell, source_cell)] or all_
         if not claimants:
             return self._text_after_prompt(source_cell) if source_cell.cell_type == "markdown" else None
@@ -300,18 +300,18 @@ class _Restoration:
         self._note_wrong_prompt(source_cell, cell)
         return cell
 
-    def _prompt_of(self, source_cell: SourceCell) -> Any:
+    def _find_prompt(self, source_cell: SourceCell) -> Any:
         before = self.manifest.cells[: self.manifest.cells.index(source_cell)]
         return self.found.get(before[-1].name) if before else None
 
     def _text_after_prompt(self, source_cell: SourceCell) -> Any:
         """Return the first text cell between a question and the next named cell; None without one."""
-        prompt = self._prompt_of(source_cell)
+        prompt = self._find_prompt(source_cell)
         if prompt is None:
             return None
         named = {key for key, name in self.claims.items() if self.manifest.by_name[name].is_answer}
         named |= {id(cell) for cell in self.found.values()}
-        for cell in self.cells[self._position(prompt) + 1 :]:
+        for cell in self.cells[self._find_position(prompt) + 1 :]:
             if id(cell) in named:
                 return None
             if cell["cell_type"] == "markdown":
@@ -321,13 +321,13 @@ class _Restoration:
     def _note_wrong_prompt(self, source_cell: SourceCell, cell: Any) -> None:
         """Report an answer that follows another question than its name says, for a person to decide."""
         texts = {id(self.found[w.name]): w for w in self.manifest.cells if w.name in self.found and not w.is_stub}
-        prompt = self._prompt_of(source_cell)
-        above = (other for other in reversed(self.cells[: self._position(cell)]) if id(other) in texts)
+        prompt = self._find_prompt(source_cell)
+        above = (other for other in reversed(self.cells[: self._find_position(cell)]) if id(other) in texts)
         nearest = next(above, None)
         if prompt is None or nearest is None or nearest is prompt or texts[id(nearest)].cell_type != "markdown":
             return
         message = f"This answer stands behind {texts[id(nearest)].name}; it goes by its name."
-        self._report("answer elsewhere", message, source_cell.name, "See which question it answers.")
+        self._report_problem("answer elsewhere", message, source_cell.name, "See which question it answers.")
 
     def reset_locked_cells(self) -> None:
         """Reset locked cells to the course's text; code that a student added moves to a separate cell."""
@@ -341,13 +341,13 @@ class _Restoration:
             if source_cell.grade:
                 # Keep definitions only: other cells do not need a print or a changed number in a test.
                 if self._bound_names(cell):
-                    self.cells.insert(self._position(cell), added)
+                    self.cells.insert(self._find_position(cell), added)
                 message = "The test was edited; the course's own was run in its place."
-                self._report("test cell edited", message, source_cell.name, "Leave the test cells as they are.")
+                self._report_problem("test cell edited", message, source_cell.name, "Leave the test cells as they are.")
             else:
-                self.cells.insert(self._position(cell) + 1, added)
+                self.cells.insert(self._find_position(cell) + 1, added)
                 message = "The course's cell was put back; what was in it follows it."
-                self._report("locked cell edited", message, source_cell.name)
+                self._report_problem("locked cell edited", message, source_cell.name)
             cell["source"] = source_cell.source
 
     def remove_late_stubs(self) -> None:
@@ -356,11 +356,11 @@ class _Restoration:
             if not (written := self._edited_cells(name)):
                 continue
             stub = self.manifest.by_name[name]
-            after = (cell for cell in self.cells[self._position(written[0]) + 1 :] if cell["cell_type"] == "code")
+            after = (cell for cell in self.cells[self._find_position(written[0]) + 1 :] if cell["cell_type"] == "code")
             empty = {id(cell) for cell in after if self._is_released(cell, stub)}
             if empty:
                 message = "The solution stands in another cell; the empty stub behind it was left out."
-                self._report("stub left out", message, name, remark=True)
+                self._report_problem("stub left out", message, name, remark=True)
                 self.cells = [cell for cell in self.cells if id(cell) not in empty]
                 self.found = {key: cell for key, cell in self.found.items() if id(cell) not in empty}
 
@@ -368,7 +368,7 @@ class _Restoration:
         """Insert missing cells after their predecessors in the chapter."""
         inserted = []
         for index, source_cell in enumerate(self.manifest.cells):
-            if source_cell.name in self.found or (source_cell.is_stub and self._cells_defining(source_cell.name)):
+            if source_cell.name in self.found or (source_cell.is_stub and self._find_defining_cells(source_cell.name)):
                 continue
             cell = _new_cell(source_cell.cell_type, source_cell.source, f"restored-{index:03d}")
             self.cells.insert(self._insert_position(source_cell, index), cell)
@@ -377,21 +377,21 @@ class _Restoration:
         if inserted:
             message = f"Cells of the chapter were missing and were put back: {', '.join(inserted)}."
             do = "Where an exercise's cell is among them, ask whether its solution stands in another file."
-            self._report("cells put back", message, do=do if self.exercises.intersection(inserted) else "")
+            self._report_problem("cells put back", message, do=do if self.exercises.intersection(inserted) else "")
 
     def _insert_position(self, source_cell: SourceCell, index: int) -> int:
         """Return a missing cell's position: a test follows its exercise, other cells follow their predecessor."""
         if source_cell.is_test:
-            definers = [cell for name in checked_names(source_cell.source) for cell in self._cells_defining(name)]
+            definers = [cell for name in checked_names(source_cell.source) for cell in self._find_defining_cells(name)]
             if definers:
-                return self._positions(definers)[-1] + 1
+                return self._find_positions(definers)[-1] + 1
         before = [self.found[cell.name] for cell in self.manifest.cells[:index] if cell.name in self.found]
-        behind = self._position(before[-1]) + 1 if before else 0
+        behind = self._find_position(before[-1]) + 1 if before else 0
         if not source_cell.is_stub:
             return behind
         # A student's own cell may define the exercise in a way that its text does not show: the stub must not overwrite it.
-        setup = [self._position(self.found[c.name]) for c in self._setup_cells() if c.name in self.found]
-        first_free = next(iter(self._positions(self._unidentified_cells("code"))), behind)
+        setup = [self._find_position(self.found[c.name]) for c in self._setup_cells() if c.name in self.found]
+        first_free = next(iter(self._find_positions(self._unidentified_cells("code"))), behind)
         return max(min(behind, first_free), max(setup, default=-1) + 1)
 
     def _setup_cells(self) -> list[SourceCell]:
@@ -405,10 +405,10 @@ class _Restoration:
         moved = []
         for opening in reversed(self._setup_cells()):
             exercises = [cell for cell in self.cells if self._defined_exercises(cell)][:1]
-            needing = self._positions([*exercises, *(self.found[cell.name] for cell in tests)])
+            needing = self._find_positions([*exercises, *(self.found[cell.name] for cell in tests)])
             first = next(iter(needing), len(self.cells))
-            if self._position(self.found[opening.name]) >= first:
-                self._move(self.found[opening.name], first)
+            if self._find_position(self.found[opening.name]) >= first:
+                self._move_cell(self.found[opening.name], first)
                 moved.append(opening.name)
         # A moved test comes after the last exercise, and after the tests that were moved before it.
         anchor = next(
@@ -417,16 +417,16 @@ class _Restoration:
         for source_cell in tests:
             test = self.found[source_cell.name]
             names = checked_names(source_cell.source) & self.exercises
-            definers = [cell for name in names for cell in self._edited_cells(name) or self._cells_defining(name)]
-            if definers and self._position(test) < self._positions(definers)[0]:
-                self._move(test, self._position(anchor))
+            definers = [cell for name in names for cell in self._edited_cells(name) or self._find_defining_cells(name)]
+            if definers and self._find_position(test) < self._find_positions(definers)[0]:
+                self._move_cell(test, self._find_position(anchor))
                 anchor = test
                 moved.append(source_cell.name)
         if moved:
             message = f"Cells stood before what they need and were moved: {', '.join(moved)}."
-            self._report("cells moved", message, do="Run the notebook from top to bottom before handing in.")
+            self._report_problem("cells moved", message, do="Run the notebook from top to bottom before handing in.")
 
-    def _move(self, cell: Any, position: int) -> None:
+    def _move_cell(self, cell: Any, position: int) -> None:
         """Move a cell to a position, counted without the cell."""
         self.cells = [other for other in self.cells if other is not cell]
         self.cells.insert(position, cell)
@@ -438,7 +438,7 @@ class _Restoration:
             for name in sorted(self.exercises)
             if not self._edited_cells(name)
         }
-        silent = frozenset(name for name in missing if not self._cells_defining(name))
+        silent = frozenset(name for name in missing if not self._find_defining_cells(name))
         locked = {id(self.found[cell.name]) for cell in self.manifest.cells if cell.locked and cell.name in self.found}
         cells = [(self._numbers[id(cell)], cell) for cell in self.handed_in if id(cell) not in locked]
         if missing:
@@ -451,7 +451,7 @@ class _Restoration:
                 f"{count} of its cells {'was' if count == 1 else 'were'} too long, or too much, for Python's parser"
                 f" (a notebook may have {BUDGET:,} characters of code); they were searched line by line, and run as they are."
             )
-            self._report("much code", message, do="See whether all its exercises were found.", remark=True)
+            self._report_problem("much code", message, do="See whether all its exercises were found.", remark=True)
 
 
 def _new_cell(cell_type: str, source: str, cell_id: str) -> Any:
@@ -465,7 +465,7 @@ def names_present(notebook: Any, reader: CellReader | None = None) -> frozenset[
     names: set[str] = set()
     for cell in notebook.cells:
         names.add(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
-        names |= reader.mentioned(cell["source"])
+        names |= reader.find_mentioned(cell["source"])
         if cell["cell_type"] == "code":
             outline = reader.outline(cell["source"])
             names |= outline.written | outline.checked

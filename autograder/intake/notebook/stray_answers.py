@@ -54,7 +54,9 @@ class Layout:
         if id(cell) not in self._originals:
             texts, source = self.manifest.plain_texts, cell["source"]
             exact = (text for text in (*texts, *self.manifest.former_texts) if self.texts.is_same(source, text))
-            alike = (text for text in texts if self.texts.find_similar([cell], text) or _resembles(source, text))
+            alike = (
+                text for text in texts if self.texts.find_similar([cell], text) or _resembles_original(source, text)
+            )
             self._originals[id(cell)] = next(exact, None) or next(alike, None)
         return self._originals[id(cell)]
 
@@ -99,7 +101,7 @@ def gather_answers(layout: Layout) -> list[Problem]:
     return problems
 
 
-def _resembles(text: str, original: str) -> bool:
+def _resembles_original(text: str, original: str) -> bool:
     """Return whether a text is an older version of a course text, by its share of common words."""
     counts, others = Counter(text.split()), Counter(original.split())
     return 2 * counts.total() >= others.total() and 5 * (counts & others).total() >= 3 * counts.total()
@@ -113,7 +115,7 @@ def _find_strays(answer: _Answer, layout: Layout) -> Iterator[tuple[Any, str]]:
         if claims_name and not layout.texts.is_same_as_any(
             cell["source"], layout.manifest.wordings[answer.question.name]
         ):
-            parts[id(cell)] = _as_markdown(cell)
+            parts[id(cell)] = _to_markdown(cell)
     for cell, text in _adjacent_cells(answer, layout):
         parts.setdefault(id(cell), text)
     cells = layout.manifest.cells
@@ -143,7 +145,7 @@ def _adjacent_cells(answer: _Answer, layout: Layout) -> Iterator[tuple[Any, str]
                     yield cell, added_text(original, cell["source"])
                 break
             if layout.is_students(cell) and (is_text or (not answer.own_text and has_words(cell))):
-                yield cell, _as_markdown(cell)
+                yield cell, _to_markdown(cell)
 
 
 def _place_leftovers(answers: Sequence[_Answer], used: set[int], layout: Layout) -> Iterator[Problem]:
@@ -184,7 +186,7 @@ def _write_answer(answer: _Answer, layout: Layout) -> None:
         answer.cell["attachments"] = attachments
 
 
-def _as_markdown(cell: Any) -> str:
+def _to_markdown(cell: Any) -> str:
     """Return a cell's text as Markdown."""
     source = str(cell["source"]).strip()
     if cell["cell_type"] == "markdown":

@@ -56,13 +56,13 @@ def enforce_verdict(cell: Any) -> tuple[str, str] | None:
         # nbgrader reads the first output, and an error must cost the points at any position.
         cell.outputs = [output for output in cell.outputs if output.output_type != "execute_result"]
         return None
-    if ends_in_check(cell.source) and (reason := _why_no_verdict(cell)):
+    if ends_in_check(cell.source) and (reason := _explain_missing_verdict(cell)):
         return "no verdict", reason
-    reason = _why_out_of_range(cell)
+    reason = _explain_impossible_score(cell)
     return (OUT_OF_RANGE, reason) if reason else None
 
 
-def _why_no_verdict(cell: Any) -> str | None:
+def _explain_missing_verdict(cell: Any) -> str | None:
     """Return the reason why a test cell shows no verdict, or None; nbgrader would give full points then."""
     results = _result_outputs(cell)
     if len(results) != 1:
@@ -74,10 +74,10 @@ def _why_no_verdict(cell: Any) -> str | None:
         return "The result of the check is not a score."
     if not isinstance(data.get(VERDICT_MIME), dict):
         return "The result of the check carries no verdict."
-    return _why_foreign_verdict(data[VERDICT_MIME], cell.source, score)
+    return _explain_foreign_verdict(data[VERDICT_MIME], cell.source, score)
 
 
-def _why_out_of_range(cell: Any) -> str | None:
+def _explain_impossible_score(cell: Any) -> str | None:
     """Return the reason why a score is impossible for this cell, or None.
 
     nbgrader gives all points for a negative score and for NaN, and fails at a score above the cell's points.
@@ -115,7 +115,7 @@ def _result_outputs(cell: Any) -> list[Any]:
     return [output for output in cell.outputs if output.output_type == "execute_result"]
 
 
-def _why_foreign_verdict(verdict: dict[str, Any], source: str, score: float) -> str | None:
+def _explain_foreign_verdict(verdict: dict[str, Any], source: str, score: float) -> str | None:
     """Return the reason why a verdict does not belong to its cell, or None: a name may be bound to another function."""
     expected = checked_names(source)
     if verdict.get("exercise") not in expected:

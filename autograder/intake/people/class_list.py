@@ -100,12 +100,12 @@ class ClassList:
     form: WorksheetForm | None = None
 
     @property
-    def of_one_chapter(self) -> bool:
+    def is_for_one_chapter(self) -> bool:
         """Whether the list belongs to one assignment: a grading worksheet or a table of times."""
         return bool({"participant", "time"} & self.fields)
 
     @property
-    def only_times(self) -> bool:
+    def has_only_times(self) -> bool:
         """Whether the list contains submission times and does not define the class."""
         return "time" in self.fields and "participant" not in self.fields
 
@@ -117,7 +117,7 @@ def read_class_list(path: Path) -> ClassList:
         CourseError: if the file cannot be read, is no table of students, names two students by one id or number of the platform, or two
             groups alike.
     """
-    text = _decode(path, _read_bytes(path))
+    text = _decode_text(path, _read_bytes(path))
     rows = _parse_rows(path, text)
     if not rows:
         raise CourseError("the file is empty", where=path, do=_COLUMNS)
@@ -130,7 +130,7 @@ def read_class_list(path: Path) -> ClassList:
         line: {name: _plain_text(cell) for name, cell in zip(fields, cells, strict=False) if name}
         for line, cells in lines
     }
-    roles = Counter(role for values in named.values() for role in _roles(values))
+    roles = Counter(role for values in named.values() for role in _find_roles(values))
     students_role = max(roles, key=lambda role: roles[role], default="")
     members: dict[int, Student] = {}
     problems: list[Problem] = []
@@ -166,7 +166,7 @@ def _read_bytes(path: Path) -> bytes:
         raise CourseError(f"it cannot be read: {error.strerror or error}", where=path, do="Check the path.") from error
 
 
-def _decode(path: Path, data: bytes) -> str:
+def _decode_text(path: Path, data: bytes) -> str:
     if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         raise CourseError("this is a workbook of a spreadsheet program, not CSV", where=path, do=_SAVE_AS_CSV)
     utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -313,14 +313,14 @@ def _line_problem(where: str, member: Student, values: Mapping[str, str], studen
         return Problem("unsafe id", message, where, "Write an id of letters, digits, dots, hyphens and underscores.")
     if member.platform == "canvas" and not (member.user.isascii() and member.user.isdecimal()):
         return Problem("no number", f"{member.user!r} is no number of Canvas's.", where, "Export the list once more.")
-    if students_role and students_role not in _roles(values):
+    if students_role and students_role not in _find_roles(values):
         role = values.get("role", "")
         message = f"{member.name or member.id} has the role {role!r}, and most have {students_role!r}, so this line was left out."
         return Problem("other role", message, where, "If this is a student, change the role on Moodle.")
     return None
 
 
-def _roles(values: Mapping[str, str]) -> list[str]:
+def _find_roles(values: Mapping[str, str]) -> list[str]:
     return [role.strip() for role in values.get("role", "").split(",") if role.strip()]
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.intake.identity import identity_of, match
+from autograder.intake.identity import build_identity, match_identities
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.class_list import ClassList, read_class_list
 from autograder.intake.roster import (
     Student,
     fold_name,
-    groups_of,
+    group_names,
     is_safe,
     read_roster,
     roster_path,
@@ -65,7 +65,7 @@ def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: 
         CourseError: if the list cannot be read, or the roster cannot be read or written. Nothing is changed then.
     """
     class_list = read_class_list(path)
-    if class_list.of_one_chapter:
+    if class_list.is_for_one_chapter:
         raise CourseError(
             "this list belongs to one assignment: it has submission times, or participant numbers",
             where=path,
@@ -102,9 +102,9 @@ def merge_list(
     """
     before, members = read_roster(course), class_list.members
     people = before | {name: Student(name) for name in submitted_folders(course) - before.keys()}
-    matched, open_ = match(
-        {line: identity_of(member) for line, member in members.items()},
-        {name: identity_of(student) for name, student in people.items()},
+    matched, open_ = match_identities(
+        {line: build_identity(member) for line, member in members.items()},
+        {name: build_identity(student) for name, student in people.items()},
     )
     doubts = [_doubt_problem(members[line], names) for line, names in sorted(open_.items())]
     ids, unnamed = _assign_new_ids(class_list, matched, people, file)
@@ -132,7 +132,7 @@ def _chapters_with_old_group(student: Student, before: Student | None) -> tuple[
     """Return the chapters that a student handed in with a group that the list has changed."""
     if before is None or fold_name(student.group) == fold_name(before.group):
         return ()
-    now = groups_of(student)
+    now = group_names(student)
     return tuple(sorted(chapter for chapter, team in student.teams.items() if fold_name(team) not in now))
 
 

@@ -33,7 +33,7 @@ def find_student(course: Course, typed: str, also: Iterable[str] = ()) -> str:
         shown = list_first([display_name(people[name]) for name in matches])
         raise CourseError(f"{typed!r} may be several students: {shown}", do="Write the id of one of them.")
     raise CourseError(
-        f"no student of this course is called {typed!r}.{_suggestion(typed, people)}".rstrip("."),
+        f"no student of this course is called {typed!r}.{_suggest_students(typed, people)}".rstrip("."),
         where=course.root,
         do=f"List the class: {listing}",
     )
@@ -88,7 +88,7 @@ def _has_prefix(text: str, student: Student) -> bool:
     return bool(name_words(text))
 
 
-def _suggestion(typed: str, people: Mapping[str, Student]) -> str:
+def _suggest_students(typed: str, people: Mapping[str, Student]) -> str:
     spell: Callable[[str], str] = lambda name: " ".join(name_words(name))  # noqa: E731
     texts = {spell(text): student for student in people.values() for text in (student.id, student.name) if text}
     close = get_close_matches(spell(typed), texts, n=1, cutoff=0.6)

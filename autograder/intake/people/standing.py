@@ -27,7 +27,7 @@ class Attendance:
 
 
 @dataclass(frozen=True)
-class NotCounted:
+class UncountedStudent:
     """A student or submitter, with the chapters that do not count for them."""
 
     student: str  # the id
@@ -55,7 +55,7 @@ def is_excused(student: Student, chapter: str, due: datetime | None, *, handed_i
     return due.date() < date.fromisoformat(student.joined)
 
 
-def counts_for(roster: Mapping[str, Student], student: str, chapter: str, plan: CourseFile, *, handed_in: bool) -> bool:
+def has_grade(roster: Mapping[str, Student], student: str, chapter: str, plan: CourseFile, *, handed_in: bool) -> bool:
     """Return whether a student has a grade in a chapter.
 
     With a class list, only its students have one. Without a list, everybody has one who is in the gradebook. A chapter that is marked
@@ -84,7 +84,7 @@ def is_stranger(student: str, roster: Mapping[str, Student]) -> bool:
     return has_list and not (entry.enrolled or entry.state)
 
 
-def is_outside(student: str, roster: Mapping[str, Student]) -> bool:
+def is_outside_class(student: str, roster: Mapping[str, Student]) -> bool:
     """Return whether an id is unlisted without a decision, withdrawn or ignored."""
     return is_stranger(student, roster) or bool(roster.get(student, Student(student)).state)
 
@@ -124,7 +124,7 @@ def submitters(course: Course, chapter: str) -> set[str]:
     return folders | {item.student for item in missing_submissions(course, chapter)}
 
 
-def handed_in_for(course: Course, student: str) -> list[str]:
+def list_represented_members(course: Course, student: str) -> list[str]:
     """Return the group members for whom a student handed in a chapter."""
     roster, folder = read_roster(course), course.folder("submitted", student)
     chapters = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
@@ -133,14 +133,14 @@ def handed_in_for(course: Course, student: str) -> list[str]:
 
 
 def split_by_listed_time(course: Course, chapter: str) -> tuple[list[str], list[str]]:
-    """Split the students of :func:`without_work`: without and with a submission time in a list."""
+    """Split the students of :func:`list_missing_students`: without and with a submission time in a list."""
     times, roster = read_journal(course, chapter).times, read_roster(course)
-    absent = without_work(course, chapter)
+    absent = list_missing_students(course, chapter)
     elsewhere = [name for name in absent if name in times and chapter not in roster[name].drafts]
     return [name for name in absent if name not in times], elsewhere
 
 
-def without_work(course: Course, chapter: str) -> list[str]:
+def list_missing_students(course: Course, chapter: str) -> list[str]:
     """Return the ids of listed students without a submission or decision, also of their group, sorted."""
     present = submitters(course, chapter)
     roster, plan = read_roster(course), read_course_file(course.root)
@@ -148,11 +148,11 @@ def without_work(course: Course, chapter: str) -> list[str]:
     return sorted(
         name
         for name in absent
-        if chapter not in roster[name].decided and counts_for(roster, name, chapter, plan, handed_in=False)
+        if chapter not in roster[name].decided and has_grade(roster, name, chapter, plan, handed_in=False)
     )
 
 
-def attendance(course: Course) -> list[Attendance]:
+def list_attendance(course: Course) -> list[Attendance]:
     """Return all students in the roster and in ``submitted/``, with the chapters that they or their group handed in."""
     roster = read_roster(course)
     folders: dict[str, set[str]] = defaultdict(set)
@@ -171,12 +171,12 @@ def attendance(course: Course) -> list[Attendance]:
     ]
 
 
-def list_not_counted(course: Course, chapters: Iterable[str]) -> list[NotCounted]:
+def list_uncounted(course: Course, chapters: Iterable[str]) -> list[UncountedStudent]:
     """Return the students and submitters who do not count in some chapters, ordered by id."""
     roster, plan, names = read_roster(course), read_course_file(course.root), sorted(chapters)
     return [
-        NotCounted(entry.student.id, entry.student.name or entry.student.id, tuple(several), reason, decided)
-        for entry in attendance(course)
+        UncountedStudent(entry.student.id, entry.student.name or entry.student.id, tuple(several), reason, decided)
+        for entry in list_attendance(course)
         for several, reason, decided in _uncounted_reasons(entry, names, plan, roster)
         if several
     ]
@@ -228,7 +228,7 @@ def ignore_submitter(course: Course, student: str) -> Student:
     return _change_entry(course, student, lambda entry: replace(entry, state="ignored"))
 
 
-def excuse(course: Course, student: str, chapter: str, *, excused: bool = True) -> Student:
+def excuse_chapter(course: Course, student: str, chapter: str, *, excused: bool = True) -> Student:
     """Exclude a chapter from a listed student's grades, or include it again."""
     added = {chapter} if excused else set()
     return _change_entry(

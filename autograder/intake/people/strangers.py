@@ -14,10 +14,10 @@ from difflib import SequenceMatcher
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import list_first
-from autograder.intake.name_spellings import listed_spelling
+from autograder.intake.name_spellings import find_listed_spelling
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.find_student import display_name, name_words
-from autograder.intake.people.standing import enrolled_students, is_stranger, without_work
+from autograder.intake.people.standing import enrolled_students, is_stranger, list_missing_students
 from autograder.intake.roster import Student, read_roster, safe_id
 
 KIND = "not on the class list"
@@ -41,7 +41,7 @@ class Stranger:
         return {"student": self.student, "name": self.name, "chapter": self.chapter, "proposed": self.proposed}
 
 
-def strangers(course: Course, chapters: Iterable[str]) -> list[Stranger]:
+def find_strangers(course: Course, chapters: Iterable[str]) -> list[Stranger]:
     """Return the strangers who handed in some chapters, ordered by chapter and id."""
     roster = read_roster(course)
     return [stranger for chapter in sorted(chapters) for stranger in _chapter_strangers(course, chapter, roster)]
@@ -52,7 +52,7 @@ def _chapter_strangers(course: Course, chapter: str, roster: Mapping[str, Studen
     unlisted = [roster.get(student, Student(student)) for student in submitters if is_stranger(student, roster)]
     if not unlisted:
         return []
-    absent = without_work(course, chapter)
+    absent = list_missing_students(course, chapter)
     listed = enrolled_students(roster)
     pairs = propose_pairs(unlisted, [listed[student] for student in absent])
     return [Stranger(one.id, one.name or one.id, chapter, pairs.get(one.id, ""), tuple(absent)) for one in unlisted]
@@ -72,21 +72,21 @@ def propose_pairs(unlisted: Sequence[Student], absent: Sequence[Student]) -> dic
 def _name_similarity(stranger: Student, student: Student) -> float:
     """Return the similarity of two names, from 0 to 1; words may be reordered or run together."""
     name = stranger.name or stranger.id
-    spelled = listed_spelling(name, [student]) or name
-    seen_texts = {"".join(name_words(spelled)), _letters(spelled), _letters(stranger.id)}
+    spelled = find_listed_spelling(name, [student]) or name
+    seen_texts = {"".join(name_words(spelled)), _fold_letters(spelled), _fold_letters(stranger.id)}
     first, last = student.first_and_last_name
-    texts = {_letters(f"{first}{last}"), _letters(f"{last}{first}"), "".join(name_words(student.name))}
-    texts |= {_letters(text) for text in (student.id, student.login, student.number)}
+    texts = {_fold_letters(f"{first}{last}"), _fold_letters(f"{last}{first}"), "".join(name_words(student.name))}
+    texts |= {_fold_letters(text) for text in (student.id, student.login, student.number)}
     return max(
         SequenceMatcher(None, one, other, autojunk=False).ratio() for one in seen_texts for other in texts if other
     )
 
 
-def _letters(text: str) -> str:
+def _fold_letters(text: str) -> str:
     return safe_id(text).replace("-", "")
 
 
-def problems(course: Course, unlisted: Iterable[Stranger]) -> list[Problem]:
+def stranger_problems(course: Course, unlisted: Iterable[Stranger]) -> list[Problem]:
     """Return a problem for each stranger, with both names and the command that decides."""
     roster = read_roster(course)
     return [_stranger_problem(course, roster, stranger) for stranger in unlisted]

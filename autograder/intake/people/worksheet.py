@@ -18,7 +18,7 @@ from autograder.course.course_file_edits import set_extension
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError, list_first
-from autograder.intake.identity import identity_of, match
+from autograder.intake.identity import build_identity, match_identities
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.class_list import ClassList, WorksheetForm, read_class_list
 from autograder.intake.people.enrol import Enrolment, merge_list, save_roster
@@ -54,7 +54,7 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
         CourseError: if the list cannot be read, or has neither participants nor times.
     """
     class_list = read_class_list(path)
-    if not (class_list.of_one_chapter or "group" in class_list.fields):
+    if not (class_list.is_for_one_chapter or "group" in class_list.fields):
         raise CourseError(
             "this list has neither participant numbers nor submission times nor groups",
             where=path,
@@ -63,7 +63,7 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
     _refuse_other_assignment(course, class_list, chapter, path)
     read = parse_column_times(class_list.times, read_course_file(course.root).time_zone, path)
     revealed: Mapping[str, str] = {}
-    if class_list.only_times:
+    if class_list.has_only_times:
         ids: Mapping[int, str]
         ids, problems = _match_times(course, class_list, path.name)
         enrolment = Enrolment(class_list.platform, problems=(*class_list.problems, *problems))
@@ -196,7 +196,7 @@ def _merge_worksheet(
         for name, student in roster.items()
         if numbers and not blind and student.counts and not student.blind and chapter not in student.participants
     ]
-    teams = [{name: one.team_in(chapter) or "" for name, one in people.items()} for people in (before, roster)]
+    teams = [{name: one.find_team(chapter) or "" for name, one in people.items()} for people in (before, roster)]
     moved = {
         name: (team, teams[1][name])
         for name, team in teams[0].items()
@@ -233,7 +233,7 @@ def _holder_problems(course: Course, chapter: str, entries: Mapping[str, Student
         )
         for student in entries.values()
         if chapter in student.teams
-        and (team := student.team_in(chapter) or "")
+        and (team := student.find_team(chapter) or "")
         and fold_name(team) != fold_name(student.teams[chapter])
         and course.folder("submitted", student.id, chapter).is_dir()
     ]
@@ -274,12 +274,14 @@ def _reveal_participants(
 def _match_times(course: Course, class_list: ClassList, file: str) -> tuple[dict[int, str], list[Problem]]:
     """Return the student of each line of a table of times, and problems for unmatched lines."""
     people = {name: Student(name) for name in submitted_folders(course)} | read_roster(course)
-    identities = {name: identity_of(student) for name, student in people.items()}
+    identities = {name: build_identity(student) for name, student in people.items()}
     ids, problems = dict[int, str](), []
     for line, member in class_list.members.items():
         # The first column may hold whatever names a student, and several lines the same one.
-        identity, text = identity_of(member), member.name or member.id
-        matches, doubts = match({line: replace(identity, texts=identity.texts | {text.casefold()})}, identities)
+        identity, text = build_identity(member), member.name or member.id
+        matches, doubts = match_identities(
+            {line: replace(identity, texts=identity.texts | {text.casefold()})}, identities
+        )
         ids |= matches
         if not matches:
             several = " or ".join(doubts.get(line, ()))

@@ -1,1 +1,1 @@
-"""Make exams and exercises from known mistakes: code with one mistake, four options, and keys that come from running the code."""
+"""Make exams and practice pages from known mistakes: code with one mistake, four options, and a key determined by running the code."""

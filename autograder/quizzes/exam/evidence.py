@@ -1,4 +1,4 @@
-"""Run the shown code of every known mistake of an exercise, and keep what the run showed: the evidence behind every key."""
+"""Gather evidence for exam questions: run the code of every known mistake as it is shown, and store its answers and verdict."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from autograder.checking.decision import collect_answers, judge_answers
 from autograder.checking.exercise import Exercise, Misconception
-from autograder.checking.judges import same_answer
+from autograder.checking.judges import is_same_answer
 from autograder.checking.request import Observation
 from autograder.checking.sheet import Answers, Sheet
 from autograder.checking.subject import LocalSubject
@@ -19,16 +19,16 @@ from autograder.quizzes.exam.inputs import ExamInput, exam_inputs
 from autograder.quizzes.exam.shown_code import ShownCode, right_code, wrong_code
 from autograder.quizzes.questions.inputs import result_text
 
-#: Why a known mistake is left out although its code can be shown.
+#: The reason to leave out a known mistake whose code can be shown but is diagnosed differently.
 NOT_CONFIRMED = "the check of the shown code does not name exactly this mistake"
 
 
 @dataclass(frozen=True, eq=False)
 class ShownMistake:
-    """A known mistake whose shown code gets exactly its diagnosis."""
+    """A known mistake, with its code for an exam; the check of this code diagnoses exactly this mistake."""
 
     mistake: Misconception  # the known mistake
-    code: ShownCode  # the code with it
+    code: ShownCode  # the code with the mistake
     verdict: Verdict  # the verdict of the visible check
     answers: Sequence[Answers]  # the code's answers to the visible check
     candidate: Callable[..., Any] = field(repr=False)
@@ -36,27 +36,27 @@ class ShownMistake:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the runs of one exercise showed."""
+    """The confirmed known mistakes of an exercise, with their code and answers."""
 
     exercise: Exercise
     right: ShownCode  # the right code
-    mistakes: tuple[ShownMistake, ...]  # the known mistakes that can be shown and are confirmed
+    mistakes: tuple[ShownMistake, ...]  # the confirmed known mistakes
     left_out: Mapping[str, str]  # the other known mistakes by name, with the reason
     secret: int = 0  # the seed of the hidden tests that no question may show
     _inputs: dict[object, Sequence[InputResult]] = field(default_factory=dict)
 
-    def of(self, mistakes: Sequence[ShownMistake]) -> Evidence:
-        """Return the evidence about some of the mistakes."""
+    def restrict_to(self, mistakes: Sequence[ShownMistake]) -> Evidence:
+        """Return the evidence restricted to some of the mistakes."""
         return replace(self, mistakes=tuple(mistakes), _inputs={})
 
-    def results(self, seed: object, version: int) -> Sequence[InputResult]:
-        """Return what the right code and each mistake give for the inputs of one version."""
+    def run_inputs(self, seed: object, version: int) -> Sequence[InputResult]:
+        """Run the right code and each mistake on the inputs of one version, with a cache, and return the answers."""
         key = seed, version
         if key not in self._inputs:
-            self._inputs[key] = self._run(exam_inputs(self.exercise, seed, version, secret=self.secret))
+            self._inputs[key] = self._run_inputs(exam_inputs(self.exercise, seed, version, secret=self.secret))
         return self._inputs[key]
 
-    def _run(self, inputs: Sequence[ExamInput]) -> list[InputResult]:
+    def _run_inputs(self, inputs: Sequence[ExamInput]) -> list[InputResult]:
         right = LocalSubject(self.exercise.reference)
         subjects = [LocalSubject(one.candidate) for one in self.mistakes]
         return [
@@ -66,47 +66,47 @@ class Evidence:
 
     @cached_property
     def sheet(self) -> Sheet:
-        """The visible check."""
+        """The sheet of the exercise's visible tests."""
         return self.exercise.sheet()
 
-    def difference(self, one: ShownMistake, other: Misconception) -> str:
-        """Return the title of a row of the visible check in which a mistake's code and another mistake give other answers.
+    def find_difference(self, one: ShownMistake, other: Misconception) -> str:
+        """Return the title of the first row of the visible check in which two mistakes answer differently.
 
-        An empty title means that both answer alike, and that the other mistake is not refuted.
+        An empty title means that the mistakes have equal answers, so that the second one is not refuted.
         """
         index = next(i for i, item in enumerate(self.exercise.misconceptions) if item is other)
         for number, (section, answers) in enumerate(zip(self.sheet.sections, one.answers, strict=True)):
-            if not self.sheet.is_answered_by(index, number, answers):
+            if not self.sheet.mistake_explains(index, number, answers):
                 return section.title
         return ""
 
 
 @dataclass(frozen=True)
 class InputResult:
-    """What one input gives."""
+    """The answers of the right code and of each mistake to one input."""
 
     input: ExamInput
     right: Observation  # the right answer
     wrong: tuple[Observation, ...]  # the answer of each mistake, in the order of the evidence
 
     def shows(self, mistake: int) -> bool:
-        """Return whether a mistake gives another answer than the right code."""
-        return not same_answer(self.right, self.wrong[mistake])
+        """Return whether a mistake's answer differs from the right one."""
+        return not is_same_answer(self.right, self.wrong[mistake])
 
-    def is_close(self, mistake: int) -> bool:
-        """Return whether a difference may be one of rounding or of types, which a student cannot tell from the input."""
+    def has_equal_text(self, mistake: int) -> bool:
+        """Return whether a mistake's answer differs from the right one but has the same text, for example because of rounding."""
         return self.shows(mistake) and answer_text(self.right) == answer_text(self.wrong[mistake]) != ""
 
 
 def answer_text(answer: Observation) -> str:
-    """Return an answer as a short text: the result, or the kind of error; empty if it is long."""
+    """Return an answer as a short text: the result, or the type of the error; empty for a long result."""
     if answer.error:
         return f"{answer.error.partition(':')[0]} is raised"
     return result_text(answer)
 
 
-def gather(exercise: Exercise, *, secret: int = 0) -> Evidence:
-    """Run every known mistake of an exercise as it is shown, against all tests, visible and hidden.
+def gather_evidence(exercise: Exercise, *, secret: int = 0) -> Evidence:
+    """Check the code of every known mistake of an exercise, as it is shown, with all visible and hidden tests.
 
     Args:
         secret: the seed of the hidden tests that no question may show.
@@ -114,7 +114,7 @@ def gather(exercise: Exercise, *, secret: int = 0) -> Evidence:
     right, found, left_out = right_code(exercise), [], {}
     for mistake in exercise.misconceptions:
         try:
-            confirmed = confirm(exercise, mistake, wrong_code(exercise, mistake))
+            confirmed = confirm_mistake(exercise, mistake, wrong_code(exercise, mistake))
             reason = NOT_CONFIRMED
         except EditError as error:
             confirmed, reason = None, str(error)
@@ -125,16 +125,16 @@ def gather(exercise: Exercise, *, secret: int = 0) -> Evidence:
     return Evidence(exercise, right, tuple(found), left_out, secret)
 
 
-def confirm(exercise: Exercise, mistake: Misconception, code: ShownCode) -> ShownMistake | None:
-    """Return a mistake with what its shown code answers; None if the check does not name exactly this mistake.
+def confirm_mistake(exercise: Exercise, mistake: Misconception, code: ShownCode) -> ShownMistake | None:
+    """Check a mistake's shown code, and return the mistake with its answers; None if the diagnosis is not exactly this mistake.
 
     Raises:
         EditError: if the shown code does not run.
     """
-    candidate = code.candidate()
+    candidate = code.load()
     collected = collect_answers(exercise.sheet(hidden=True), LocalSubject(candidate))
     visible = exercise.sheet()
-    if collected.refusal is not None or names_of(judge_answers(exercise.sheet(hidden=True), collected)) != [
+    if collected.refusal is not None or diagnosed_names(judge_answers(exercise.sheet(hidden=True), collected)) != [
         mistake.name
     ]:
         return None
@@ -142,12 +142,12 @@ def confirm(exercise: Exercise, mistake: Misconception, code: ShownCode) -> Show
         answers[: len(section.probes)] for answers, section in zip(collected.answers, visible.sections, strict=True)
     ]
     verdict = judge_answers(visible, type(collected)(answers=shown))
-    if names_of(verdict) != [mistake.name]:
+    if diagnosed_names(verdict) != [mistake.name]:
         return None
     return ShownMistake(mistake, code, verdict, shown, candidate)
 
 
-def names_of(verdict: Verdict) -> list[str]:
-    """Return the names of the diagnosed mistakes, each once."""
+def diagnosed_names(verdict: Verdict) -> list[str]:
+    """Return the distinct names of the mistakes that a verdict diagnoses."""
     found = [finding.diagnosis.name for finding in verdict.findings if finding.diagnosis is not None]
     return list(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""Draw inputs for exams. They come from the makers of the checks' cases, and from a stream that no visible or hidden test uses."""
+"""Draw inputs for exams with the checks' case makers, from a random stream that no visible or hidden test uses."""
 
 from __future__ import annotations
 
@@ -12,13 +12,19 @@ from torch import Tensor
 
 from autograder.checking.draw import Draw
 from autograder.checking.exercise import Exercise
-from autograder.checking.request import Request, content, tensors_in
-from autograder.checking.subject import neutral
-from autograder.quizzes.questions.inputs import Input, described, is_complete, one_decimal, rounded
+from autograder.checking.request import Request, content_key, list_tensors
+from autograder.checking.subject import pytorch_defaults
+from autograder.quizzes.questions.inputs import (
+    Input,
+    describe_request,
+    is_complete,
+    round_request,
+    round_to_one_decimal,
+)
 
-#: The longest text of an input that is an option.
+#: The maximum length of an input's text, which can be an option.
 LONGEST = 150
-# Numbers of a tensor that is not shown completely: none of them is special.
+# The maximum absolute value in a tensor that is not shown completely, so that none of its numbers is special.
 _LARGEST = 5.0
 _FEW = 12
 _LONG_NUMBER = re.compile(r"\.\d{6}")
@@ -26,31 +32,31 @@ _LONG_NUMBER = re.compile(r"\.\d{6}")
 
 @dataclass(frozen=True)
 class ExamInput(Input):
-    """An input of one round."""
+    """An exam input, with its position in the check."""
 
-    row: str  # the name of the row whose makers drew it
-    position: int  # its position among the row's inputs, the same in each round
+    row: str  # the name of the check's row whose maker drew the input
+    position: int  # its position among the row's inputs, the same in each version
 
     @property
     def place(self) -> tuple[str, int]:
-        """Row and position: inputs of several rounds with the same place differ in their numbers."""
+        """Row and position; inputs of different versions with the same place differ only in their numbers."""
         return self.row, self.position
 
 
 def exam_inputs(exercise: Exercise, seed: object, version: int, *, secret: int = 0) -> list[ExamInput]:
-    """Return the inputs of one round that can be described in a short text, without repetitions.
+    """Return the distinct inputs of one version that have a short text.
 
     Args:
         seed: the exam's seed.
         version: the number of the version; each version has its own numbers.
-        secret: the course's secret seed: an input that happens to be a hidden test is left out.
+        secret: the course's secret seed; inputs that are also hidden tests are left out.
     """
-    found, seen, texts = [], set(_hidden(exercise, secret)), set()
-    with neutral():
-        for row, position, request in _requests(exercise, seed, version):
-            request = rounded(request, 2 * _FEW, _one_decimal, may_change=_keeps_its_order)
-            shown = described(request)
-            key = content(request)
+    found, seen, texts = [], set(_hidden_calls(exercise, secret)), set()
+    with pytorch_defaults():
+        for row, position, request in _draw_requests(exercise, seed, version):
+            request = round_request(request, 2 * _FEW, _round_float32, may_change=_is_order_kept)
+            shown = describe_request(request)
+            key = content_key(request)
             if (
                 key in seen
                 or _LONG_NUMBER.search(shown.text)
@@ -66,8 +72,8 @@ def exam_inputs(exercise: Exercise, seed: object, version: int, *, secret: int =
 
 
 @cache
-def _hidden(exercise: Exercise, secret: int) -> frozenset[Hashable]:
-    """Return the calls of the hidden tests that are no visible ones."""
+def _hidden_calls(exercise: Exercise, secret: int) -> frozenset[Hashable]:
+    """Return the keys of all calls that only hidden tests make."""
     sections = exercise.sheet(hidden=True, seed=secret).sections
     calls = [
         (one, n < (section.visible or 0))
@@ -75,12 +81,12 @@ def _hidden(exercise: Exercise, secret: int) -> frozenset[Hashable]:
         for n, probe in enumerate(section.probes)
         for one in probe.requests
     ]
-    visible = {content(request) for request, is_visible in calls if is_visible}
-    return frozenset(content(request) for request, _ in calls) - visible
+    visible = {content_key(request) for request, is_visible in calls if is_visible}
+    return frozenset(content_key(request) for request, _ in calls) - visible
 
 
-def _requests(exercise: Exercise, seed: object, version: int) -> Iterator[tuple[str, int, Request]]:
-    """Yield the calls of each row, in order."""
+def _draw_requests(exercise: Exercise, seed: object, version: int) -> Iterator[tuple[str, int, Request]]:
+    """Draw the calls of each row; yield them with their row and position."""
     for row in exercise.rows:
         if row.name == "many":
             continue
@@ -94,27 +100,29 @@ def _requests(exercise: Exercise, seed: object, version: int) -> Iterator[tuple[
                     position += 1
 
 
-def _one_decimal(tensor: Tensor) -> Tensor:
-    return one_decimal(tensor) if tensor.dtype is torch.float32 else tensor
+def _round_float32(tensor: Tensor) -> Tensor:
+    return round_to_one_decimal(tensor) if tensor.dtype is torch.float32 else tensor
 
 
-def _keeps_its_order(tensor: Tensor) -> bool:
-    """Return whether rounding makes no numbers equal that were different, and no number zero."""
-    changed = _one_decimal(tensor)
-    return _different(tensor) == _different(changed) and bool(((changed == 0) == (tensor == 0)).all())
+def _is_order_kept(tensor: Tensor) -> bool:
+    """Return whether rounding keeps different numbers different and non-zero numbers non-zero."""
+    changed = _round_float32(tensor)
+    return _count_different(tensor) == _count_different(changed) and bool(((changed == 0) == (tensor == 0)).all())
 
 
-def _different(tensor: Tensor) -> int:
+def _count_different(tensor: Tensor) -> int:
     return len(set(tensor.flatten().tolist()))
 
 
 def _is_fair(request: Request) -> bool:
-    """Return whether everything that may matter is in the text: what it leaves out is ordinary numbers."""
-    if request.props or any(tensor.numel() == 0 and tensor.ndim > 1 for tensor in tensors_in(dict(request.arguments))):
+    """Return whether an input's text omits nothing but ordinary numbers, so that a question about it can be answered."""
+    if request.props or any(
+        tensor.numel() == 0 and tensor.ndim > 1 for tensor in list_tensors(dict(request.arguments))
+    ):
         return False
     values = [*request.arguments.values(), *(request.init or {}).values()]
-    parts = [tensor for value in values if not is_complete(value) for tensor in tensors_in(value)]
-    if any(not is_complete(value) and not tensors_in(value) for value in values):
+    parts = [tensor for value in values if not is_complete(value) for tensor in list_tensors(value)]
+    if any(not is_complete(value) and not list_tensors(value) for value in values):
         return False
     return all(map(_is_ordinary, [*parts, *(request.state or {}).values()]))
 
@@ -123,4 +131,4 @@ def _is_ordinary(tensor: Tensor) -> bool:
     if not tensor.is_floating_point():
         return tensor.dtype in (torch.int64, torch.int32)
     numbers = tensor.detach().flatten()
-    return bool(numbers.isfinite().all()) and bool((numbers.abs() < _LARGEST).all()) and _different(numbers) > 1
+    return bool(numbers.isfinite().all()) and bool((numbers.abs() < _LARGEST).all()) and _count_different(numbers) > 1

@@ -1,6 +1,6 @@
-"""Write the questions of an exam for learning platforms: Moodle XML for a question bank, and a QTI 1.2 package, which Canvas imports.
+"""Export exams to learning platforms: Moodle XML for a question bank, and a QTI 1.2 package for Canvas.
 
-The package has what Canvas reads: a manifest, and for each quiz an assessment whose items name their type and their right option.
+The package has a manifest and, for each quiz, an assessment whose items give their type and their right option, as Canvas expects.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from xml.etree import ElementTree as ET
 
 from autograder.grading.feedback.markup import sentence_html
 from autograder.quizzes.exam.compose import Exam
-from autograder.quizzes.exam.kinds import KINDS, Item
+from autograder.quizzes.exam.kinds import KINDS, ExamQuestion
 from autograder.quizzes.exam.pages import names_sentence
 from autograder.quizzes.questions.question import LETTERS, numbered_code
 
 _QTI = "http://www.imsglobal.org/xsd/ims_qtiasiv1p2"
 _PACKAGE = "http://www.imsglobal.org/xsd/imsccv1p1/imscp_v1p1"
-# Archives hold the time of their members; a fixed one makes equal exams equal files.
+# Archives store the time of their members; with a fixed time, equal exams give equal files.
 _TIME = (2000, 1, 1, 0, 0, 0)
 
 
 def moodle_xml(exam: Exam, *, title: str) -> bytes:
-    """Return all versions as multiple-choice questions: a category for each question, so that a quiz draws one version of it at random."""
+    """Return an exam as Moodle XML; each question is a category with its versions, from which a quiz draws one at random."""
     quiz = ET.Element("quiz")
     for number, items in enumerate(zip(*exam.versions, strict=True), start=1):
         category = ET.SubElement(quiz, "question", type="category")
@@ -35,8 +35,8 @@ def moodle_xml(exam: Exam, *, title: str) -> bytes:
     return bytes(ET.tostring(quiz, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def question_html(item: Item) -> str:
-    """Return what stands above the options as HTML: task, code and question."""
+def question_html(item: ExamQuestion) -> str:
+    """Return the question without its options as HTML: task, code and question text."""
     uses = names_sentence(item)
     parts = [
         f"<p><code>{item.exercise}</code>: {sentence_html(item.task)} The code has exactly one mistake. {sentence_html(uses)}</p>",
@@ -46,40 +46,40 @@ def question_html(item: Item) -> str:
     return "".join(parts)
 
 
-def _add_to_bank(quiz: ET.Element, name: str, item: Item) -> None:
+def _add_to_bank(quiz: ET.Element, name: str, item: ExamQuestion) -> None:
     question = ET.SubElement(quiz, "question", type="multichoice")
     ET.SubElement(ET.SubElement(question, "name"), "text").text = name
-    _html(question, "questiontext", question_html(item))
-    _html(question, "generalfeedback", f"<p>{html.escape(item.explanation)}</p><p>{sentence_html(item.proof)}</p>")
+    _add_html(question, "questiontext", question_html(item))
+    _add_html(question, "generalfeedback", f"<p>{html.escape(item.explanation)}</p><p>{sentence_html(item.proof)}</p>")
     settings = {"defaultgrade": "1", "single": "true", "shuffleanswers": "false", "answernumbering": "ABCD"}
     for tag, text in settings.items():
         ET.SubElement(question, tag).text = text
     for index, (option, refuted) in enumerate(zip(item.options, item.refuted, strict=True)):
-        answer = _html(question, "answer", str(sentence_html(option)), fraction="100" if index == item.key else "0")
-        _html(answer, "feedback", str(sentence_html(refuted)))
+        answer = _add_html(question, "answer", str(sentence_html(option)), fraction="100" if index == item.key else "0")
+        _add_html(answer, "feedback", str(sentence_html(refuted)))
 
 
-def _html(parent: ET.Element, tag: str, text: str, **attributes: str) -> ET.Element:
+def _add_html(parent: ET.Element, tag: str, text: str, **attributes: str) -> ET.Element:
     element = ET.SubElement(parent, tag, {"format": "html", **attributes})
     ET.SubElement(element, "text").text = text
     return element
 
 
 def canvas_zip(exam: Exam, *, title: str) -> bytes:
-    """Return a ZIP archive with a quiz for each version."""
+    """Return an exam as a QTI archive for Canvas, with a quiz for each version."""
     quizzes = {
-        f"version-{letter}/version-{letter}.xml": _assessment(items, f"{title}, version {letter}", letter)
+        f"version-{letter}/version-{letter}.xml": _build_assessment(items, f"{title}, version {letter}", letter)
         for letter, items in zip(exam.letters, exam.versions, strict=True)
     }
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, root in {"imsmanifest.xml": _manifest(list(quizzes)), **quizzes}.items():
+        for name, root in {"imsmanifest.xml": _build_manifest(list(quizzes)), **quizzes}.items():
             ET.indent(root, " ")
             archive.writestr(zipfile.ZipInfo(name, _TIME), ET.tostring(root, encoding="utf-8", xml_declaration=True))
     return buffer.getvalue()
 
 
-def _manifest(files: list[str]) -> ET.Element:
+def _build_manifest(files: list[str]) -> ET.Element:
     manifest = ET.Element("manifest", {"identifier": "exam", "xmlns": _PACKAGE})
     metadata = ET.SubElement(manifest, "metadata")
     ET.SubElement(metadata, "schema").text = "IMS Content"
@@ -93,7 +93,7 @@ def _manifest(files: list[str]) -> ET.Element:
     return manifest
 
 
-def _assessment(items: tuple[Item, ...], title: str, letter: str) -> ET.Element:
+def _build_assessment(items: tuple[ExamQuestion, ...], title: str, letter: str) -> ET.Element:
     root = ET.Element("questestinterop", xmlns=_QTI)
     assessment = ET.SubElement(root, "assessment", ident=f"version-{letter}", title=title)
     section = ET.SubElement(assessment, "section", ident="root_section")
@@ -102,7 +102,7 @@ def _assessment(items: tuple[Item, ...], title: str, letter: str) -> ET.Element:
     return root
 
 
-def _add_to_quiz(section: ET.Element, identifier: str, title: str, item: Item) -> None:
+def _add_to_quiz(section: ET.Element, identifier: str, title: str, item: ExamQuestion) -> None:
     element = ET.SubElement(section, "item", ident=identifier, title=title)
     fields = ET.SubElement(ET.SubElement(element, "itemmetadata"), "qtimetadata")
     for label, entry in {"question_type": "multiple_choice_question", "points_possible": "1"}.items():
@@ -110,11 +110,11 @@ def _add_to_quiz(section: ET.Element, identifier: str, title: str, item: Item) -
         ET.SubElement(field, "fieldlabel").text = label
         ET.SubElement(field, "fieldentry").text = entry
     presentation = ET.SubElement(element, "presentation")
-    _text(presentation, question_html(item))
+    _add_text(presentation, question_html(item))
     response = ET.SubElement(presentation, "response_lid", ident="response1", rcardinality="Single")
     choices = ET.SubElement(response, "render_choice")
     for letter, option in zip(LETTERS, item.options, strict=True):
-        _text(ET.SubElement(choices, "response_label", ident=letter), str(sentence_html(option)))
+        _add_text(ET.SubElement(choices, "response_label", ident=letter), str(sentence_html(option)))
     _add_key(element, item.letter)
 
 
@@ -127,5 +127,5 @@ def _add_key(element: ET.Element, letter: str) -> None:
     ET.SubElement(condition, "setvar", action="Set", varname="SCORE").text = "100"
 
 
-def _text(parent: ET.Element, html: str) -> None:
+def _add_text(parent: ET.Element, html: str) -> None:
     ET.SubElement(ET.SubElement(parent, "material"), "mattext", texttype="text/html").text = html

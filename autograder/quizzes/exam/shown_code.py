@@ -1,7 +1,6 @@
-"""Show a known mistake as code that a student could have written: the exercise's definition with its private helpers.
+"""Build the code of known mistakes for exams: the exercise's definition with its private helpers, as a student could have written it.
 
-A known mistake is left out where its code would be no code of a student, or too much to read in an exam. :func:`reason_to_leave_out`
-gives the reason.
+A known mistake is left out if its code is unlike students' code or too long for an exam; see :func:`reason_to_leave_out`.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from typing import Any
 from autograder.checking.exercise import Exercise, Misconception
 from autograder.mistakes.mistake_file import Alteration, MistakeFile
 from autograder.mistakes.source_edits import EditError, Sources, changed_definitions, run_source
-from autograder.quizzes.exam.plain_code import LONGEST_LINE, plain, without_comments
+from autograder.quizzes.exam.plain_code import LONGEST_LINE, remove_comments, simplify_code
 from autograder.static_analysis.definitions import assigned_names, is_private, returns_none
 
 Key = tuple[str, str]
 
 MOST_LINES = 44
-# An expression around the result that a student could write: a method, an index, a sign, a call with the result, a factor.
+# Expressions around the result that a student could write: a method, an index, a sign, a call with the result, a factor.
 _NATURAL_RESULT = re.compile(
     r"-?\{result\}(\.\w+\([^()]*\)|\[[^\[\]]*\]| [*/+-] [\w.\[\]()* +-]+)?|torch\.\w+\(\{result\}[^{}]*\)"
 )
-# What the tests of the checks use to bring about an effect, and students do not write.
+# Constructs that edits use for an effect and students would not write.
 _UNNATURAL = re.compile(
     r"\bgiven\b|\blambda\b|:=|device=['\"]cpu|\.mul\(2\)\.div\(2\)|\)\[[01]\]$|clone\(\) \+ 0|__|\.data\b|, None\)\[0\]|copy_\("
     r"|^ *(if|while) (True|False):|\bif (True|False)\b|^ *pass$"
@@ -36,7 +35,7 @@ _UNNATURAL = re.compile(
 
 @dataclass(frozen=True)
 class ShownCode:
-    """The code of an exercise on a page."""
+    """The code of an exercise, right or with a mistake, as an exam shows it."""
 
     exercise: Exercise
     source: str  # the code, without docstrings and comments
@@ -44,17 +43,17 @@ class ShownCode:
 
     @property
     def lines(self) -> list[str]:
-        """The lines of the code."""
+        """The lines of the shown source."""
         return self.source.split("\n")
 
-    def candidate(self) -> Callable[..., Any]:
-        """Return what the shown code defines.
+    def load(self) -> Callable[..., Any]:
+        """Run the shown code, and return the exercise's function or class.
 
         Raises:
-            EditError: if it does not run.
+            EditError: if the code does not run.
         """
-        start, reached = _reached(self.exercise)
-        text = _sources().module_source(start, reached, self.definitions)
+        start, reached = _find_reached(self.exercise)
+        text = _project_sources().module_source(start, reached, self.definitions)
         return run_source(text, self.exercise.name, f"<code of {self.exercise.name} in an exam>")
 
 
@@ -62,32 +61,32 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def right_code(exercise: Exercise) -> ShownCode:
-    """Return the reference of an exercise as it is shown."""
-    return _shown(exercise, {})
+    """Return the shown code of an exercise's reference."""
+    return _build_shown_code(exercise, {})
 
 
 def wrong_code(exercise: Exercise, mistake: Misconception) -> ShownCode:
-    """Return the code with a known mistake.
+    """Return the shown code of a known mistake.
 
     Raises:
-        EditError: if it cannot be shown; the message is the reason.
+        EditError: if the mistake cannot be shown; the message is the reason.
     """
     if reason := reason_to_leave_out(exercise, mistake):
         raise EditError(reason)
-    return _shown(exercise, _changed(exercise, mistake))
+    return _build_shown_code(exercise, _change_definitions(exercise, mistake))
 
 
 def reason_to_leave_out(exercise: Exercise, mistake: Misconception) -> str:
-    """Return why a known mistake cannot be shown; empty if it can."""
-    alteration = _alteration(exercise, mistake)
+    """Return the reason why a known mistake cannot be shown; empty if it can."""
+    alteration = _get_alteration(exercise, mistake)
     if any(edit.first for edit in alteration.edits):
         return "it prepares the arguments in a way that no student writes"
     if any(edit.returns and not _NATURAL_RESULT.fullmatch(edit.returns) for edit in alteration.edits):
         return "it rewrites the result in a way that no student writes"
-    changed = _changed(exercise, mistake)
+    changed = _change_definitions(exercise, mistake)
     if not set(changed) <= set(_shown_keys(exercise)):
         return "it changes another exercise, or a check of the inputs that is not shown"
-    right, wrong = right_code(exercise), _shown(exercise, changed)
+    right, wrong = right_code(exercise), _build_shown_code(exercise, changed)
     blocks = SequenceMatcher(None, right.lines, wrong.lines, autojunk=False).get_opcodes()
     new = [line for tag, _, _, first, last in blocks if tag != "equal" for line in wrong.lines[first:last]]
     if any(_UNNATURAL.search(line) for line in new):
@@ -100,88 +99,88 @@ def reason_to_leave_out(exercise: Exercise, mistake: Misconception) -> str:
 
 
 def changed_lines(right: ShownCode, wrong: ShownCode) -> frozenset[int]:
-    """Return the indices of the right code's lines that differ, and of lines where something is added."""
+    """Return the indices of the right code's lines that the mistake changes or removes, or before which it inserts lines."""
     blocks = SequenceMatcher(None, right.lines, wrong.lines, autojunk=False).get_opcodes()
     return frozenset(
         n for tag, first, last, _, _ in blocks if tag != "equal" for n in range(first, max(last, first + 1))
     )
 
 
-def names_used(code: ShownCode) -> list[str]:
-    """Return the names of the course that the code uses and does not define, checks of the inputs apart."""
-    return [name for key, name in _used(code) if not (is_private(name) and only_checks((key, name)))]
+def list_used_names(code: ShownCode) -> list[str]:
+    """Return the course's names that the code uses without defining them, except input checks."""
+    return [name for key, name in _find_external_names(code) if not (is_private(name) and is_check((key, name)))]
 
 
-def checks_used(code: ShownCode) -> list[str]:
-    """Return the names of helpers that the code uses and that only check its inputs."""
-    return [name for key, name in _used(code) if is_private(name) and only_checks((key, name))]
+def list_used_checks(code: ShownCode) -> list[str]:
+    """Return the names of the helpers that the code uses only to check its inputs."""
+    return [name for key, name in _find_external_names(code) if is_private(name) and is_check((key, name))]
 
 
-def _used(code: ShownCode) -> list[Key]:
-    _, reached = _reached(code.exercise)
+def _find_external_names(code: ShownCode) -> list[Key]:
+    _, reached = _find_reached(code.exercise)
     read = {node.id for node in ast.walk(ast.parse(code.source)) if isinstance(node, ast.Name)}
     return sorted((key for key in reached if key not in code.definitions and key[1] in read), key=lambda key: key[1])
 
 
-def _alteration(exercise: Exercise, mistake: Misconception) -> Alteration:
+def _get_alteration(exercise: Exercise, mistake: Misconception) -> Alteration:
     assert isinstance(exercise.misconceptions, MistakeFile)
     return exercise.misconceptions.alteration(mistake)
 
 
 @cache
-def _changed(exercise: Exercise, mistake: Misconception) -> Mapping[Key, str]:
-    alteration = _alteration(exercise, mistake)
+def _change_definitions(exercise: Exercise, mistake: Misconception) -> Mapping[Key, str]:
+    alteration = _get_alteration(exercise, mistake)
     return changed_definitions(exercise.reference, alteration.edits, body=alteration.body)
 
 
-def _shown(exercise: Exercise, changed: Mapping[Key, str]) -> ShownCode:
-    _, reached = _reached(exercise)
-    definitions = {key: _plain(changed.get(key, reached[key].code)) for key in _shown_keys(exercise)}
-    constants = _constants(exercise, definitions)
+def _build_shown_code(exercise: Exercise, changed: Mapping[Key, str]) -> ShownCode:
+    _, reached = _find_reached(exercise)
+    definitions = {key: _cached_simplify(changed.get(key, reached[key].code)) for key in _shown_keys(exercise)}
+    constants = _list_constants(exercise, definitions)
     return ShownCode(
         exercise, "\n\n\n".join([*filter(None, ["\n".join(constants)]), *definitions.values()]), definitions
     )
 
 
-_plain = cache(plain)
+_cached_simplify = cache(simplify_code)
 
 
 def _shown_keys(exercise: Exercise) -> list[Key]:
-    """Return the exercise and its private helpers, helpers first; helpers that only check are left out."""
-    start, reached = _reached(exercise)
+    """Return the keys of the exercise and its private helpers, helpers first, without helpers that only check inputs."""
+    start, reached = _find_reached(exercise)
     shown, waiting = {start}, [start]
     while waiting:
-        new = {key for key in _sources().neighbours(*waiting.pop()) if is_private(key[1])} - shown
-        new = {key for key in new if not only_checks(key)}
+        new = {key for key in _project_sources().neighbours(*waiting.pop()) if is_private(key[1])} - shown
+        new = {key for key in new if not is_check(key)}
         shown |= new
         waiting += new
     return [key for key in reached if key in shown]
 
 
-def only_checks(key: Key) -> bool:
-    """Return whether a definition returns nothing, and so can only raise errors."""
-    node = _sources().text(key[0]).definitions[key[1]]
+def is_check(key: Key) -> bool:
+    """Return whether a definition returns None, so that its only effect is to raise errors."""
+    node = _project_sources().text(key[0]).definitions[key[1]]
     return isinstance(node, _DEFINITIONS) and returns_none(node)
 
 
-def _constants(exercise: Exercise, definitions: Mapping[Key, str]) -> list[str]:
-    """Return the assignments of private constants that definitions use."""
+def _list_constants(exercise: Exercise, definitions: Mapping[Key, str]) -> list[str]:
+    """Return the source of the private constants that definitions use."""
     texts: dict[str, str] = {}
     for (module, _), code in definitions.items():
-        text = _sources().text(module)
+        text = _project_sources().text(module)
         for node in ast.walk(ast.parse(code)):
             statement = text.definitions.get(node.id) if isinstance(node, ast.Name) and is_private(node.id) else None
             if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-                texts.update(dict.fromkeys(assigned_names(statement), without_comments(text.source_of(statement))))
+                texts.update(dict.fromkeys(assigned_names(statement), remove_comments(text.get_source(statement))))
     return list(dict.fromkeys(texts.values()))
 
 
 @cache
-def _sources() -> Sources:
+def _project_sources() -> Sources:
     return Sources()
 
 
 @cache
-def _reached(exercise: Exercise) -> tuple[Key, dict[Key, Any]]:
+def _find_reached(exercise: Exercise) -> tuple[Key, dict[Key, Any]]:
     start = (exercise.reference.__module__, exercise.reference.__name__)
-    return start, _sources().reachable(start)
+    return start, _project_sources().reachable(start)

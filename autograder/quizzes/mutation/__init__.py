@@ -1,1 +1,1 @@
-"""Change one place of a function: the operators that make mistakes, and a fork with limits to run the result."""
+"""Mutate one place of a function: mutation operators, and a forked process with limits that runs the mutant."""

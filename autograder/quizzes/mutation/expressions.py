@@ -1,11 +1,11 @@
-"""Mutate expressions: comparisons, arithmetic, conditions, constants, calls."""
+"""Define the mutation operators of expressions: comparisons, arithmetic, conditions, constants, calls."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from autograder.quizzes.mutation.places import Change, Place, name_of
+from autograder.quizzes.mutation.places import Change, Place, called_name
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -21,7 +21,7 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
 }
 
 
-def comparison(place: Place) -> Iterator[Change]:
+def mutate_comparison(place: Place) -> Iterator[Change]:
     """Yield comparisons with the neighbouring and the opposite operator."""
     node = place.node
     assert isinstance(node, ast.Compare)
@@ -31,7 +31,7 @@ def comparison(place: Place) -> Iterator[Change]:
             if isinstance(operator, (ast.Eq, ast.NotEq)) and other not in (ast.Eq, ast.NotEq):
                 if not (_is_ordered(first) and _is_ordered(right)):
                     continue
-                # What is never negative is 0 where it is at most 0.
+                # For a count, which is never negative, ``== 0`` and ``<= 0`` are equivalent.
                 if _is_constant(right, 0) and _is_count(first) and other in (ast.LtE, ast.Gt):
                     continue
             ops = [*node.ops[:i], other(), *node.ops[i + 1 :]]
@@ -43,7 +43,7 @@ def _is_constant(node: ast.expr, value: object) -> bool:
 
 
 def _is_ordered(node: ast.expr) -> bool:
-    """Whether larger and smaller may mean something: not for texts, shapes, lists and sets."""
+    """Return whether ``<`` and ``>`` may be meaningful for a node, unlike for strings, shapes, lists and sets."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
     if isinstance(node, ast.Subscript):
@@ -77,7 +77,7 @@ _ARITHMETIC: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
 }
 
 
-def arithmetic(place: Place) -> Iterator[Change]:
+def mutate_arithmetic(place: Place) -> Iterator[Change]:
     """Yield the expression with another arithmetic operator."""
     node = place.node
     assert isinstance(node, (ast.BinOp, ast.AugAssign))
@@ -88,17 +88,17 @@ def arithmetic(place: Place) -> Iterator[Change]:
             yield "arithmetic", ast.AugAssign(node.target, other(), node.value), ""
 
 
-def sign(place: Place) -> Iterator[Change]:
+def remove_sign(place: Place) -> Iterator[Change]:
     """Yield the operand without its sign or negation."""
     assert isinstance(place.node, ast.UnaryOp)
     operand = place.node.operand
     if isinstance(operand, ast.Constant) and isinstance(operand.value, int):
-        return  # -2 counts axes from the other end, where 2 may be the same one; the neighbours of -2 are asked for
+        return  # axes -2 and 2 may be the same; the constant operator changes -2 to its neighbours
     kind = "boolean" if isinstance(place.node.op, (ast.Not, ast.Invert)) else "arithmetic"
     yield kind, operand, ""
 
 
-def boolean(place: Place) -> Iterator[Change]:
+def mutate_boolean(place: Place) -> Iterator[Change]:
     """Yield `or` for `and`, `and` for `or`, and the expression without each of its clauses."""
     node = place.node
     assert isinstance(node, ast.BoolOp)
@@ -109,8 +109,8 @@ def boolean(place: Place) -> Iterator[Change]:
         yield "condition dropped", ast.BoolOp(node.op, remaining) if len(remaining) > 1 else remaining[0], ""
 
 
-def constant(place: Place) -> Iterator[Change]:
-    """Yield the constant plus and minus 1 and times 1.5; a truth value turned round."""
+def mutate_constant(place: Place) -> Iterator[Change]:
+    """Yield a number plus 1, minus 1 and times 1.5; yield the negation of a boolean."""
     node, value, negative = place.node, None, False
     if isinstance(node, ast.Constant) and not _is_negated(place):
         value = node.value
@@ -122,19 +122,19 @@ def constant(place: Place) -> Iterator[Change]:
         value = -value if negative else value
         for other in dict.fromkeys((value + 1, value - 1, type(value)(value * 1.5))):
             if other != value:
-                yield "constant", _number(other), ""
+                yield "constant", _number_node(other), ""
 
 
 def _is_negated(place: Place) -> bool:
     return isinstance(place.owner, ast.UnaryOp) and isinstance(place.owner.op, ast.USub)
 
 
-def _number(value: float) -> ast.expr:
-    # -0.0 < 0 is false, and so is unparsed as it is.
+def _number_node(value: float) -> ast.expr:
+    # -0.0 < 0 is False, so -0.0 stays a plain constant.
     return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if value < 0 else ast.Constant(value)
 
 
-def conditional(place: Place) -> Iterator[Change]:
+def choose_branch(place: Place) -> Iterator[Change]:
     """Yield either branch of a conditional expression."""
     node = place.node
     assert isinstance(node, ast.IfExp)
@@ -142,7 +142,7 @@ def conditional(place: Place) -> Iterator[Change]:
     yield "condition dropped", node.orelse, ""
 
 
-def comprehension(place: Place) -> Iterator[Change]:
+def drop_filters(place: Place) -> Iterator[Change]:
     """Yield the comprehension without each of its conditions."""
     node = place.node
     assert isinstance(node, ast.comprehension)
@@ -171,37 +171,39 @@ _PAIRS += [("floor", "ceil"), ("zeros", "ones"), ("zeros_like", "ones_like"), ("
 _EXCHANGED = {**dict(_PAIRS), **{b: a for a, b in _PAIRS}}
 
 
-# Their dimension is the last one unless they are told otherwise.
+# Functions whose default dimension is the last one.
 _LAST_BY_DEFAULT = {"topk", "sort", "argsort", "kthvalue", "diff", "mode"}
 
 
-def _says_nothing(name: str, keyword: ast.keyword) -> bool:
-    """Whether a call means the same without a keyword."""
+def _is_redundant(name: str, keyword: ast.keyword) -> bool:
+    """Return whether a call without this keyword is equivalent."""
     if name == "zip" and keyword.arg == "strict":
         return True
     return name in _LAST_BY_DEFAULT and keyword.arg == "dim" and ast.unparse(keyword.value) == "-1"
 
 
-def _with(call: ast.Call, *, args: list[ast.expr] | None = None, keywords: list[ast.keyword] | None = None) -> ast.Call:
+def _copy_call(
+    call: ast.Call, *, args: list[ast.expr] | None = None, keywords: list[ast.keyword] | None = None
+) -> ast.Call:
     return ast.Call(call.func, call.args if args is None else args, call.keywords if keywords is None else keywords)
 
 
-def call(place: Place) -> Iterator[Change]:
+def mutate_call(place: Place) -> Iterator[Change]:
     """Yield the call without each keyword, with two arguments exchanged, or with a method such as `clone` or `detach` dropped or added."""
     node = place.node
     assert isinstance(node, ast.Call)
-    name = name_of(node.func)
+    name = called_name(node.func)
     for i, keyword in enumerate(node.keywords):
-        if keyword.arg is not None and not _says_nothing(name, keyword):
-            yield "keyword dropped", _with(node, keywords=[*node.keywords[:i], *node.keywords[i + 1 :]]), ""
+        if keyword.arg is not None and not _is_redundant(name, keyword):
+            yield "keyword dropped", _copy_call(node, keywords=[*node.keywords[:i], *node.keywords[i + 1 :]]), ""
             if keyword.arg in ("min", "max"):
                 other = ast.keyword(_EXCHANGED[keyword.arg], keyword.value)
-                yield "min/max", _with(node, keywords=[*node.keywords[:i], other, *node.keywords[i + 1 :]]), ""
+                yield "min/max", _copy_call(node, keywords=[*node.keywords[:i], other, *node.keywords[i + 1 :]]), ""
     if name not in _COMMUTATIVE:
         for i in range(len(node.args) - 1):
             if not any(isinstance(arg, ast.Starred) for arg in node.args[i : i + 2]):
                 swapped = [*node.args[:i], node.args[i + 1], node.args[i], *node.args[i + 2 :]]
-                yield "arguments exchanged", _with(node, args=swapped), ""
+                yield "arguments exchanged", _copy_call(node, args=swapped), ""
     if isinstance(node.func, ast.Attribute) and name in _DROPPED_METHODS:
         yield f".{name}() dropped", node.func.value, ""
     if name in _EXCHANGED:

@@ -1,7 +1,7 @@
-"""Recognise guards: statements that only refuse wrong input.
+"""Recognise guards: statements that only reject invalid input.
 
-The ``Raises`` section of an exercise's docstring specifies its behaviour for wrong input. Other guards in the reference only help callers
-in lessons: students need not write them, no test requires them, and no mutant changes them.
+The ``Raises`` section of an exercise's docstring specifies its behaviour for invalid input. Other guards in the reference only help
+callers in lessons: students need not write them, no test requires them, and no mutant changes them.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from autograder.quizzes.mutation.places import name_of
+from autograder.quizzes.mutation.places import called_name
 
 _CHECKS = ("_check", "_require")
 
 
 def promises_errors(reference: Callable[..., Any]) -> bool:
-    """Return whether the docstring of a function, or one of a class and its methods, names an error."""
+    """Return whether a docstring of a function, or of a class and its methods, has a ``Raises`` section."""
     owners = [reference, *vars(reference).values()] if isinstance(reference, type) else [reference]
     return any("Raises:" in (inspect.getdoc(owner) or "") for owner in owners if callable(owner))
 
@@ -27,11 +27,11 @@ def is_guard(node: ast.AST) -> bool:
     if isinstance(node, ast.If):
         return not node.orelse and isinstance(node.body[-1], ast.Raise)
     is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-    return is_call and name_of(node.value.func).startswith(_CHECKS)  # type: ignore[attr-defined]
+    return is_call and called_name(node.value.func).startswith(_CHECKS)  # type: ignore[attr-defined]
 
 
-def lines_of_guards(code: str) -> Iterator[int]:
-    """Yield the numbers of a definition's lines that belong to guards, from 1."""
+def list_guard_lines(code: str) -> Iterator[int]:
+    """Yield the line numbers of a definition's guards, from 1."""
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.stmt) and is_guard(node):
             yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)

@@ -1,7 +1,7 @@
-"""Run a function in a forked process under limits: a mutant may loop for ever, use up memory, or end its process.
+"""Run a function in a forked process under limits, because a mutant may loop for ever, use up memory, or crash.
 
-Each run is a fork, so that whatever a mutant leaves behind ends with it. The limits are soft against malice: a mutant is our own code with
-one mistake, and no stranger's.
+The fork discards all side effects of a mutant. The limits do not protect against malicious code: a mutant is the course's own code with one
+mistake.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _WAITING = 30
 _LONGEST_TEXT = 1 << 20
 
 
-def in_fork(work: Callable[[], str], *, seconds: float, memory: int) -> tuple[str, float]:
+def run_in_fork(work: Callable[[], str], *, seconds: float, memory: int) -> tuple[str, float]:
     """Run ``work`` in a forked process; return its result, ``TOO_LONG`` or ``CRASHED``, and the CPU time in seconds.
 
     Args:
         work: the function to run; its output is discarded.
         seconds: CPU time limit. The elapsed time may be thirty times as long.
-        memory: bytes of address space that it may add to this process's current size.
+        memory: maximum bytes of address space in addition to this process's current size.
 
     Raises:
         CourseError: if processes cannot be forked.
@@ -38,7 +38,7 @@ def in_fork(work: Callable[[], str], *, seconds: float, memory: int) -> tuple[st
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        _be_the_child(work, writing, seconds, memory)
+        _run_child(work, writing, seconds, memory)
     os.close(writing)
     with os.fdopen(reading, "rb") as answer:
         text = answer.read(_LONGEST_TEXT)
@@ -49,11 +49,11 @@ def in_fork(work: Callable[[], str], *, seconds: float, memory: int) -> tuple[st
     return (CRASHED if os.WEXITSTATUS(status) else text.decode()), took
 
 
-def _be_the_child(work: Callable[[], str], writing: int, seconds: float, memory: int) -> None:
-    """Do the work and end this process, whatever happens."""
+def _run_child(work: Callable[[], str], writing: int, seconds: float, memory: int) -> None:
+    """Run the function in the child, send its result, and end the child in any case."""
     status = 1
     try:
-        faulthandler.disable()  # a crash is told by its signal
+        faulthandler.disable()  # the parent recognises a crash by its signal
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nowhere, stream)
@@ -72,7 +72,7 @@ def _be_the_child(work: Callable[[], str], writing: int, seconds: float, memory:
 
 def _limit_memory(more: int) -> None:
     status = Path("/proc/self/statm")
-    if status.exists():  # elsewhere the processor's time is the limit
+    if status.exists():  # on other systems only the CPU time is limited
         taken = int(status.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (taken + more, hard))

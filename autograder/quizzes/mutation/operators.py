@@ -1,4 +1,4 @@
-"""Apply the mutation operators: change a definition in one place.
+"""Apply the mutation operators to a definition, one change at a time.
 
 Some changes are excluded, because no check can or should detect them:
 
@@ -21,49 +21,49 @@ from autograder.quizzes.mutation.places import Change, Place
 
 @dataclass(frozen=True)
 class Mutation:
-    """A definition changed in one place."""
+    """A definition with one change."""
 
-    operator: str  # the kind of change
+    operator: str  # the name of the mutation operator
     line: int  # the line of the change within the definition's code, from 1
     before: str  # the original code
     after: str  # the changed code
     code: str  # the whole changed definition
 
 
-def mutations(code: str, *, guards: bool = True) -> list[Mutation]:
-    """Return every change of a definition, in the order of its lines; two operators that give the same code count once.
+def list_mutations(code: str, *, guards: bool = True) -> list[Mutation]:
+    """Return all distinct mutations of a definition, in the order of its lines.
 
     Args:
         code: the source of one function or class, at the left margin.
-        guards: change guards, too (:mod:`autograder.quizzes.mutation.guards`).
+        guards: whether to change guards, too (:mod:`autograder.quizzes.mutation.guards`).
     """
     tree = ast.parse(code)
     texts = {ast.unparse(tree)}
     changes = []
-    for place, (operator, new, shown) in changes_of(tree, guards=guards):
-        text = place.changed(tree, new)
+    for place, (operator, new, shown) in list_changes(tree, guards=guards):
+        text = place.render_changed(tree, new)
         if text not in texts:
             texts.add(text)
             line = int(getattr(place.node, "lineno", getattr(place.owner, "lineno", 1)))
-            changes.append(Mutation(operator, line, _shown(place.node), shown or _shown(new), text))
+            changes.append(Mutation(operator, line, _first_line(place.node), shown or _first_line(new), text))
     return sorted(changes, key=lambda mutation: mutation.line)
 
 
-def changes_of(tree: ast.Module, *, guards: bool = True) -> Iterator[tuple[Place, Change]]:
-    """Yield every change of a definition with its place in the tree, some of them twice."""
-    for place in _places(tree, guards=guards):
-        for change in _changes(place):
+def list_changes(tree: ast.Module, *, guards: bool = True) -> Iterator[tuple[Place, Change]]:
+    """Yield every change of a definition with its place in the tree, possibly with duplicates."""
+    for place in _find_places(tree, guards=guards):
+        for change in _change_place(place):
             yield place, change
 
 
-def _shown(node: Any) -> str:
-    """Return a node as one line: of a statement with a block, its head."""
+def _first_line(node: Any) -> str:
+    """Return the first line of a node's code, for example the head of a statement with a block."""
     if isinstance(node, list):
-        return _shown(node[0]) if node else "pass"
+        return _first_line(node[0]) if node else "pass"
     return ast.unparse(node).strip().split("\n")[0]
 
 
-# Parts of a definition that do not change what it does, by kind of node.
+# Fields of nodes without an effect on the behaviour.
 _NOT_LOOKED_AT = {
     ast.Raise: {"exc", "cause"},
     ast.arg: {"annotation"},
@@ -74,7 +74,7 @@ _NOT_LOOKED_AT = {
 }
 
 
-def _places(owner: ast.AST, *, guards: bool) -> Iterator[Place]:
+def _find_places(owner: ast.AST, *, guards: bool) -> Iterator[Place]:
     if isinstance(owner, ast.Assert):
         return
     for field, value in ast.iter_fields(owner):
@@ -85,10 +85,10 @@ def _places(owner: ast.AST, *, guards: bool) -> Iterator[Place]:
                 continue
             if isinstance(node, ast.AST) and (guards or not is_guard(node)):
                 yield Place(node, owner, field, index)
-                yield from _places(node, guards=guards)
+                yield from _find_places(node, guards=guards)
 
 
-def _changes(place: Place) -> Iterator[Change]:
+def _change_place(place: Place) -> Iterator[Change]:
     node = place.node
     for kind, operators in _BY_KIND:
         if isinstance(node, kind):
@@ -97,17 +97,20 @@ def _changes(place: Place) -> Iterator[Change]:
 
 
 _BY_KIND: list[tuple[Any, tuple[Callable[[Place], Iterator[Change]], ...]]] = [
-    (ast.Compare, (expressions.comparison,)),
-    ((ast.BinOp, ast.AugAssign), (expressions.arithmetic,)),
-    (ast.UnaryOp, (expressions.sign, expressions.constant)),
-    (ast.BoolOp, (expressions.boolean,)),
-    (ast.Constant, (expressions.constant,)),
-    (ast.IfExp, (expressions.conditional,)),
-    (ast.comprehension, (expressions.comprehension,)),
-    (ast.Call, (expressions.call,)),
-    ((ast.If, ast.While), (statements.condition,)),
-    ((ast.Raise, ast.Expr, ast.Assign, ast.AugAssign, ast.Break, ast.Continue, ast.Delete), (statements.dropped,)),
-    (ast.With, (statements.gradient_mode,)),
-    ((ast.FunctionDef, ast.ClassDef), (statements.decorators,)),
-    ((ast.Assign, ast.Return), (statements.added,)),
+    (ast.Compare, (expressions.mutate_comparison,)),
+    ((ast.BinOp, ast.AugAssign), (expressions.mutate_arithmetic,)),
+    (ast.UnaryOp, (expressions.remove_sign, expressions.mutate_constant)),
+    (ast.BoolOp, (expressions.mutate_boolean,)),
+    (ast.Constant, (expressions.mutate_constant,)),
+    (ast.IfExp, (expressions.choose_branch,)),
+    (ast.comprehension, (expressions.drop_filters,)),
+    (ast.Call, (expressions.mutate_call,)),
+    ((ast.If, ast.While), (statements.mutate_condition,)),
+    (
+        (ast.Raise, ast.Expr, ast.Assign, ast.AugAssign, ast.Break, ast.Continue, ast.Delete),
+        (statements.drop_statement,),
+    ),
+    (ast.With, (statements.drop_gradient_mode,)),
+    ((ast.FunctionDef, ast.ClassDef), (statements.drop_decorators,)),
+    ((ast.Assign, ast.Return), (statements.wrap_value,)),
 ]

@@ -1,4 +1,4 @@
-"""Replace a node in a syntax tree."""
+"""Replace nodes in a syntax tree."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import ast
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-# The name of an operator, what comes in a node's place (statements for a statement), and how it is shown if not as it runs.
+# The operator's name, the replacement (a list of statements for a statement), and its text if that is not its code.
 Change: TypeAlias = tuple[str, Any, str]
 
 
 @dataclass(frozen=True)
 class Place:
-    """The position of a node in a tree."""
+    """The position of a node in a syntax tree."""
 
     node: ast.AST
     owner: ast.AST
     field: str
     index: int | None
 
-    def put(self, new: Any) -> None:
-        """Put a node in this one's place, or any number of statements."""
+    def replace_with(self, new: Any) -> None:
+        """Replace this node by another node, or by a list of statements."""
         if self.index is None:
             setattr(self.owner, self.field, new)
         else:
@@ -30,18 +30,18 @@ class Place:
                 changed = [ast.Pass()]
             setattr(self.owner, self.field, changed)
 
-    def changed(self, tree: ast.Module, new: Any) -> str:
-        """Return the tree's code with this node replaced; the tree is unchanged."""
+    def render_changed(self, tree: ast.Module, new: Any) -> str:
+        """Return the tree's code with this node replaced; the tree itself stays unchanged."""
         before = getattr(self.owner, self.field)
-        self.put(new)
+        self.replace_with(new)
         try:
             return ast.unparse(ast.fix_missing_locations(tree))
         finally:
             setattr(self.owner, self.field, before)
 
 
-def name_of(function: ast.expr) -> str:
-    """Return the last part of the name of a called function, or an empty text."""
+def called_name(function: ast.expr) -> str:
+    """Return the last part of a called function's name; empty if it has no name."""
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""

@@ -1,16 +1,16 @@
-"""Mutate statements: conditions, errors, dropped statements, modes of autograd, and functions applied to a value."""
+"""Define the mutation operators of statements: conditions, errors, dropped statements, autograd modes, and wrapped values."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
 
-from autograder.quizzes.mutation.places import Change, Place, name_of
+from autograder.quizzes.mutation.places import Change, Place, called_name
 
 _EFFECTS = "tools.quality.effects"
 
 
-def condition(place: Place) -> Iterator[Change]:
+def mutate_condition(place: Place) -> Iterator[Change]:
     """Yield changes that replace an `if` by either branch, or a `while` by its `else` branch."""
     node = place.node
     assert isinstance(node, (ast.If, ast.While))
@@ -18,12 +18,14 @@ def condition(place: Place) -> Iterator[Change]:
         yield "condition dropped", node.orelse, ""
         return
     yield "condition dropped", node.body, ""
-    if not (len(node.body) == 1 and isinstance(node.body[0], ast.Raise)):  # else it is the error that is not raised
+    if not (
+        len(node.body) == 1 and isinstance(node.body[0], ast.Raise)
+    ):  # the operator "error not raised" covers this case
         yield "condition dropped", node.orelse, ""
 
 
-def dropped(place: Place) -> Iterator[Change]:
-    """Yield the statement removed; for `raise`, the error is not raised."""
+def drop_statement(place: Place) -> Iterator[Change]:
+    """Yield `pass` in place of the statement, if dropping it may go unnoticed; for `raise`, the error is not raised."""
     node = place.node
     if isinstance(node, ast.Raise):
         yield "error not raised", [ast.Pass()], ""
@@ -31,15 +33,15 @@ def dropped(place: Place) -> Iterator[Change]:
         if not (isinstance(node.value, ast.Constant) or ast.unparse(node.value) == "super().__init__()"):
             yield "statement dropped", [ast.Pass()], ""
     elif isinstance(node, ast.Assign):
-        # Without its first assignment a name is an error at once, which tells nothing.
-        if not all(isinstance(target, ast.Name) and _is_first(place, target.id) for target in node.targets):
+        # Without its first assignment, a name raises a NameError at once, which is no useful mutant.
+        if not all(isinstance(target, ast.Name) and _is_first_assignment(place, target.id) for target in node.targets):
             yield "statement dropped", [ast.Pass()], ""
     else:
         yield "statement dropped", [ast.Pass()], ""
 
 
-def _is_first(place: Place, name: str) -> bool:
-    """Return whether only this statement binds a name, judging by its block and the names that the statement reads."""
+def _is_first_assignment(place: Place, name: str) -> bool:
+    """Return whether no earlier statement of the function binds a name and this statement does not read it."""
     reads = {read.id for read in ast.walk(place.node) if isinstance(read, ast.Name) and isinstance(read.ctx, ast.Load)}
     if name in reads or place.index is None or not isinstance(place.owner, ast.FunctionDef):
         return False
@@ -52,29 +54,29 @@ def _is_first(place: Place, name: str) -> bool:
 _GRADIENT_MODES = {"no_grad", "enable_grad", "inference_mode", "set_grad_enabled"}
 
 
-def gradient_mode(place: Place) -> Iterator[Change]:
-    """Yield the body of `with torch.no_grad()` without it."""
+def drop_gradient_mode(place: Place) -> Iterator[Change]:
+    """Yield the body of a `with torch.no_grad()` or similar block without the block."""
     node = place.node
     assert isinstance(node, ast.With)
-    names = [name_of(item.context_expr.func) for item in node.items if isinstance(item.context_expr, ast.Call)]
+    names = [called_name(item.context_expr.func) for item in node.items if isinstance(item.context_expr, ast.Call)]
     if len(node.items) == 1 and set(names) & _GRADIENT_MODES:
         yield f"{names[0]} dropped", node.body, ""
 
 
-def decorators(place: Place) -> Iterator[Change]:
-    """Yield the definition without each of its decorators."""
+def drop_decorators(place: Place) -> Iterator[Change]:
+    """Yield the definition without each of its decorators for gradient modes."""
     node = place.node
     assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
     for i, decorator in enumerate(node.decorator_list):
-        name = name_of(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        name = called_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
         if name in _GRADIENT_MODES:
             remaining = [*node.decorator_list[:i], *node.decorator_list[i + 1 :]]
             fields = {**dict(ast.iter_fields(node)), "decorator_list": remaining}
             yield f"{name} dropped", type(node)(**fields), f"def {node.name} without @{name}"
 
 
-def added(place: Place) -> Iterator[Change]:
-    """Detach the gradient, or round to float32, where a value is assigned or returned; ``effects`` detects whether this has an effect."""
+def wrap_value(place: Place) -> Iterator[Change]:
+    """Yield statements that detach an assigned or returned value, or round it to float32; ``effects`` records whether that mattered."""
     node = place.node
     assert isinstance(node, (ast.Assign, ast.Return))
     if node.value is None or isinstance(node.value, (ast.Constant, ast.JoinedStr, ast.Lambda)):

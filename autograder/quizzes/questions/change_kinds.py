@@ -1,4 +1,4 @@
-"""Make questions about what a change does: a changed line, or a changed input. Every key is a run, and a run refutes each other option."""
+"""Make questions about the effect of a changed line or a changed input; runs of the code prove the key and refute the other options."""
 
 from __future__ import annotations
 
@@ -11,44 +11,51 @@ from autograder.quizzes.questions.changes import Change
 from autograder.quizzes.questions.edits import Edit
 from autograder.quizzes.questions.effects import FACTORS, Effects
 from autograder.quizzes.questions.facts import Facts, InputText
-from autograder.quizzes.questions.question import MOST_WORDS, OPTIONS, Question, grouped, made, words_in
+from autograder.quizzes.questions.question import (
+    MOST_WORDS,
+    OPTIONS,
+    Question,
+    count_words,
+    group_by_key,
+    make_question,
+)
 
-# Options that say nearly the same would both be right to a reader.
+# The maximum fraction of shared words of two options, because similar options would both seem right.
 _MOST_ALIKE = 0.5
-# Words that are kept for each option that is still to be chosen.
+# The number of words reserved for each option that is not chosen yet.
 _USUAL_WORDS = 6
-# In so many cases "all" comes last: it is an option of every question, and should not be its most frequent key.
+# The fraction of cases in which "all" is tried last: it is an option of every question, and should not be the most frequent key.
 _ALL_LAST = 1 / 3
-# So many wrong options are chosen because they speak of the changed line.
+# The number of wrong options that are chosen for sharing words with the changed line.
 _NEAR = 2
 _WORD, _WORD_IN_CODE = re.compile(r"\w{4,}"), re.compile(r"[a-z]{2,}")
 
 
 def edit_sentence(edit: Edit) -> str:
-    """Say what an edit does."""
+    """Describe an edit in a sentence."""
     lines = f"Line {edit.first} becomes" if edit.first == edit.last else f"Lines {edit.first}–{edit.last} become"
     return f"{lines} `{edit.after}`."
 
 
-def mistakes(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask which known mistake a changed line is."""
+def ask_mistake(facts: Facts, rng: random.Random) -> Iterator[Question]:
+    """Yield questions that ask which known mistake a changed line makes."""
     texts = facts.given.mistakes
-    real = grouped((change for change in facts.changes if change.mistake in texts), lambda change: change.mistake)
+    real = group_by_key((change for change in facts.changes if change.mistake in texts), lambda change: change.mistake)
     for name in rng.sample(list(real), len(real)):
         change = rng.choice(real[name])
         stem = f"{edit_sentence(change.edit)} What goes wrong?"
-        others = same_for_all([one for one in facts.given.apart[name] if one in texts], facts.exercise)
-        # Some wrong options use words of the changed line, too. A question whose key alone does so is answered by reading it again.
-        line = _words(
+        others = order_for_class([one for one in facts.given.apart[name] if one in texts], facts.exercise)
+        # Some wrong options share words with the changed line, too; otherwise comparing words would reveal the key.
+        line = _code_words(
             " ".join([*facts.source.split("\n")[change.edit.first - 1 : change.edit.last], change.edit.after])
         )
-        echoes = {one: len(_words(texts[one]) & line) for one in [name, *others]}
+        echoes = {one: len(_code_words(texts[one]) & line) for one in [name, *others]}
         chosen = [name]
         near = sorted(others, key=lambda one: -echoes[one])
         for one in [*near[:_NEAR], *(one for one in others if one in real), *near]:
-            words = words_in([stem, *(texts[other] for other in [*chosen, one])])
+            words = count_words([stem, *(texts[other] for other in [*chosen, one])])
             room = MOST_WORDS - _USUAL_WORDS * (OPTIONS - 1 - len(chosen))
-            alike = any(_alike(texts[one], texts[other]) for other in chosen)
+            alike = any(_are_alike(texts[one], texts[other]) for other in chosen)
             if len(chosen) < OPTIONS and one not in chosen and words <= room and not alike:
                 chosen.append(one)
         if len(chosen) == 1 or max(echoes[one] for one in chosen[1:]) < echoes[name]:
@@ -58,61 +65,61 @@ def mistakes(facts: Facts, rng: random.Random) -> Iterator[Question]:
         ]
         told = "The changed code answers every call of the check as code with this mistake does."
         options = [texts[one] for one in chosen]
-        yield from made("mistake", change.edit.lines, stem, options, reasons, told, rng)
+        yield from make_question("mistake", change.edit.lines, stem, options, reasons, told, rng)
 
 
-def same_for_all(options: Iterable[str], key: object) -> list[str]:
-    """Return options in an order that is the same for a whole class: else a program that sees all its questions could tell what is true."""
+def order_for_class(options: Iterable[str], key: object) -> list[str]:
+    """Order options in the same way for a whole class; otherwise a program that sees all questions could infer the keys."""
     return sorted(options, key=lambda text: random.Random(f"{key} {text}").random())
 
 
-def _words(text: str) -> set[str]:
+def _code_words(text: str) -> set[str]:
     return set(_WORD_IN_CODE.findall(text.lower()))
 
 
-def _alike(a: str, b: str) -> bool:
+def _are_alike(a: str, b: str) -> bool:
     first, second = (set(_WORD.findall(text.lower())) for text in (a, b))
     return len(first & second) > _MOST_ALIKE * min(len(first), len(second))
 
 
-def purposes(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask for which inputs a changed line matters."""
+def ask_purpose(facts: Facts, rng: random.Random) -> Iterator[Question]:
+    """Yield questions that ask for which inputs a changed line can change the result."""
     properties = {text: set(numbers) for text, numbers in facts.given.properties.items() if numbers}
     every = set().union(*properties.values())
-    order = same_for_all([text for text in properties if properties[text] != every], facts.exercise)
-    for change in _that_answer(facts, rng):
+    order = order_for_class([text for text in properties if properties[text] != every], facts.exercise)
+    for change in _shuffle_comparable(facts, rng):
         calls = set(change.calls)
         key = next((i for i, text in enumerate(order) if properties[text] == calls), None)
         if key is None or min(len(calls), len(every - calls)) < 2:
             continue
-        # Its neighbours in an order that is the same for a whole class: no option is seen more often than the others.
+        # The key's neighbours in the class's order, so that no option is more frequent than the others.
         others = [text for text in [*order[key + 1 :], *order[:key]] if calls - properties[text]]
         chosen = [order[key], *others[: OPTIONS - 1]]
         reasons = [
-            f"{_counted(len(calls - properties[text]))} to which this does not apply changes." for text in chosen
+            f"{_count_calls(len(calls - properties[text]))} to which this does not apply changes." for text in chosen
         ]
         told = (
             f"Of {len(every)} calls of the check, exactly the {len(calls)} to which this applies give another result."
         )
         text = f"{edit_sentence(change.edit)} When can the result change?"
         options = [f"only if {one}" for one in chosen]
-        yield from made("purpose", change.edit.lines, text, options, reasons, told, rng)
+        yield from make_question("purpose", change.edit.lines, text, options, reasons, told, rng)
 
 
-def _that_answer(facts: Facts, rng: random.Random) -> list[Change]:
-    """Return the changes whose results can be compared: none is an error."""
+def _shuffle_comparable(facts: Facts, rng: random.Random) -> list[Change]:
+    """Return the changes that raise no errors, whose results can be compared, in a random order."""
     changes = [change for change in facts.changes if not change.raises]
     return rng.sample(changes, len(changes))
 
 
-def _counted(number: int) -> str:
+def _count_calls(number: int) -> str:
     return "A call of the check" if number == 1 else f"Each of {number} calls of the check"
 
 
-def what_ifs(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask which of four calls alone a changed line matters for, or does not."""
+def ask_input(facts: Facts, rng: random.Random) -> Iterator[Question]:
+    """Yield questions that ask which one of four calls a changed line affects, or does not affect."""
     told_whole = [number for number, one in enumerate(facts.given.inputs) if one.complete]
-    for change in _that_answer(facts, rng):
+    for change in _shuffle_comparable(facts, rng):
         felt = [number for number in told_whole if number in change.inputs]
         kept = [number for number in told_whole if number not in change.inputs]
         for ones, others, text in (
@@ -122,20 +129,20 @@ def what_ifs(facts: Facts, rng: random.Random) -> Iterator[Question]:
             if not ones or len(others) < OPTIONS - 1:
                 continue
             chosen = [rng.choice(ones), *rng.sample(others, OPTIONS - 1)]
-            stem, options = apart([facts.given.inputs[number] for number in chosen])
+            stem, options = split_common_arguments([facts.given.inputs[number] for number in chosen])
             now = [f" It returns {change.results[n]}." if n in change.results else "" for n in chosen]
             same = "gives the same result as before" if others is kept else "gives another result than before"
             different = "gives another result than before" if others is kept else "gives the same result as before"
             reasons = [f"With the change, this call {same}.{text}" for text in now]
             told = f"With the change, this call {different}; the three others do not.{now[0]}"
             stem = f" With {stem}:" if stem else ""
-            yield from made(
+            yield from make_question(
                 "input", change.edit.lines, f"{edit_sentence(change.edit)}{stem} {text}", options, reasons, told, rng
             )
 
 
-def apart(inputs: Sequence[InputText]) -> tuple[str, list[str]]:
-    """Return what inputs have in common, and the text of each without it."""
+def split_common_arguments(inputs: Sequence[InputText]) -> tuple[str, list[str]]:
+    """Return the text of the arguments that inputs share, and the text of each input's other arguments."""
     if len({tuple(one.arguments) for one in inputs}) > 1 or any("; call:" in one.text for one in inputs):
         return "", [one.text for one in inputs]
     names = list(inputs[0].arguments)
@@ -144,53 +151,57 @@ def apart(inputs: Sequence[InputText]) -> tuple[str, list[str]]:
     return ", ".join(f"{name} = {inputs[0].arguments[name]}" for name in shared), texts
 
 
-def feelings(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask which rows of the result change if one row of an argument gets other numbers."""
+def ask_affected_rows(facts: Facts, rng: random.Random) -> Iterator[Question]:
+    """Yield questions that ask which rows of the result change if one row of an argument changes."""
     possible = [
         (one, part, row)
         for one in facts.effects
-        # Where each row depends on itself alone, or all on everything, there is nothing to ask.
+        # If each row depends only on itself, or all rows depend on everything, a question would be trivial.
         if len({len(felt) == one.rows for rows in one.felt.values() for felt in rows.values()}) > 1
         for part, rows in one.felt.items()
         for row in rows
     ]
-    # Each kind of answer has its turn, so that none is the most frequent one.
-    by_answer = grouped(rng.sample(possible, len(possible)), lambda place: _usual(*place).index(_felt(*place)))
+    # Alternate between the kinds of answers, so that none is the most frequent key.
+    by_answer = group_by_key(
+        rng.sample(possible, len(possible)), lambda place: _list_usual_answers(*place).index(_affected_rows(*place))
+    )
     answers = rng.sample(list(by_answer), len(by_answer))
     if rng.random() < _ALL_LAST:
         answers.sort(key=lambda answer: answer == 0)
     turns = zip_longest(*(by_answer[answer] for answer in answers))
     for one, part, row in (place for turn in turns for place in turn if place is not None):
-        key = _felt(one, part, row)
-        others = [rows for rows in _usual(one, part, row) if rows != key and max(rows, default=0) < one.rows]
+        key = _affected_rows(one, part, row)
+        others = [
+            rows for rows in _list_usual_answers(one, part, row) if rows != key and max(rows, default=0) < one.rows
+        ]
         texts = [rows_text(rows, one.rows) for rows in [key, *others[: OPTIONS - 1]]]
         reasons = [f"With three draws of other numbers, this is where `{one.part}` changed: {texts[0]}."] * len(texts)
         text = f"For {facts.given.inputs[one.number].text}: {part.format(row)} changes. For which i can `{one.part}` change?"
-        yield from made("rows", part.partition("[")[0], text, texts, reasons, reasons[0], rng, generic=True)
+        yield from make_question("rows", part.partition("[")[0], text, texts, reasons, reasons[0], rng, generic=True)
 
 
-def scales(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask what happens to a number that is returned if an argument is doubled."""
+def ask_scale(facts: Facts, rng: random.Random) -> Iterator[Question]:
+    """Yield questions that ask how a returned number changes if an argument is doubled."""
     possible = [(one.number, name, key) for one in facts.effects for name, key in one.scaled.items()]
     for number, name, key in rng.sample(possible, len(possible)):
         options = [key, *(one for one in FACTORS if one != key)]
         told = f"With twice this `{name}`: {key.lower()}."
         text = f"For {facts.given.inputs[number].text}: what happens to the result if `{name}` is doubled?"
-        yield from made("scale", f"`{name}", text, options, [told] * OPTIONS, told, rng, generic=True)
+        yield from make_question("scale", f"`{name}", text, options, [told] * OPTIONS, told, rng, generic=True)
 
 
-def _felt(one: Effects, part: str, row: int) -> tuple[int, ...]:
+def _affected_rows(one: Effects, part: str, row: int) -> tuple[int, ...]:
     return one.felt[part][row]
 
 
-def _usual(one: Effects, part: str, row: int) -> list[tuple[int, ...]]:
-    """Return what may change: everything, one row, those from it on, those up to it, nothing, and the answer."""
+def _list_usual_answers(one: Effects, part: str, row: int) -> list[tuple[int, ...]]:
+    """Return plausible answers: all rows, this row, from it on, up to it, none, and the right answer."""
     usual = [tuple(range(one.rows)), (row,), tuple(range(row, one.rows)), tuple(range(row + 1)), ()]
-    return list(dict.fromkeys([*usual, _felt(one, part, row)]))
+    return list(dict.fromkeys([*usual, _affected_rows(one, part, row)]))
 
 
 def rows_text(rows: Sequence[int], count: int) -> str:
-    """Return some of so many numbers in words."""
+    """Describe row numbers below ``count`` in words, such as ``all`` or ``0 to 2``."""
     if len(rows) == count:
         return "all"
     if len(rows) > 2 and list(rows) == list(range(rows[0], rows[-1] + 1)):
@@ -199,8 +210,8 @@ def rows_text(rows: Sequence[int], count: int) -> str:
     return f"{start}{rows[-1]}" if rows else "none"
 
 
-def invariances(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask which change of the input leaves the result as it is, or which alone does not."""
+def ask_invariance(facts: Facts, rng: random.Random) -> Iterator[Question]:
+    """Yield questions that ask which change of the input keeps the result, or which is the only change that does not."""
     for one in rng.sample(facts.effects, len(facts.effects)):
         by_state: Mapping[bool, list[str]] = {
             state: [text for text, kept in one.kept.items() if kept is state] for state in (True, False)
@@ -208,8 +219,8 @@ def invariances(facts: Facts, rng: random.Random) -> Iterator[Question]:
         for state, verb in ((True, "leaves the result as it is, up to rounding"), (False, "changes the result")):
             if by_state[state] and len(by_state[not state]) >= OPTIONS - 1:
                 chosen = [
-                    same_for_all(by_state[state], facts.exercise)[0],
-                    *same_for_all(by_state[not state], facts.exercise),
+                    order_for_class(by_state[state], facts.exercise)[0],
+                    *order_for_class(by_state[not state], facts.exercise),
                 ]
                 chosen = chosen[:OPTIONS]
                 reasons = [
@@ -217,4 +228,6 @@ def invariances(facts: Facts, rng: random.Random) -> Iterator[Question]:
                 ] * OPTIONS
                 text = f"For {facts.given.inputs[one.number].text}: which of these {verb}?"
                 told = f"Of the four, this change alone {verb}, with three draws of other numbers."
-                yield from made("invariance", f"invariance{state}", text, chosen, reasons, told, rng, generic=True)
+                yield from make_question(
+                    "invariance", f"invariance{state}", text, chosen, reasons, told, rng, generic=True
+                )

@@ -1,6 +1,6 @@
-"""Run a definition with one place changed on the visible calls of the check, and compare what comes out.
+"""Run a definition with one change on the visible calls of the check, and compare the answers.
 
-A change that answers every call as a known mistake does *is* this mistake, whatever it looks like.
+A change that answers every call like a known mistake *is* this mistake, whatever its code.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from autograder.checking.judges import same_answer
-from autograder.checking.request import Observation, Request, content
+from autograder.checking.judges import is_same_answer
+from autograder.checking.request import Observation, Request, content_key
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.quizzes.questions.code import Code
@@ -18,25 +18,25 @@ from autograder.quizzes.questions.edits import Edit, possible_edits
 from autograder.quizzes.questions.inputs import Input, result_text
 from autograder.quizzes.questions.trace import LimitedSubject, TooLongError, Tracer
 
-# How many changes are tried, and how many of them are kept. After the first few, the cost of their calls decides, too. It is counted in
-# operations: unlike time, they are the same in every run, so every run tries the same changes.
+# The maximum numbers of changes to try and to return; after the first few, the cost of their calls is limited, too. The cost is counted in
+# operations because, unlike time, they are the same in every run, so that every run tries the same changes.
 MOST_TRIED, MOST_CHANGES, _FEWEST_TRIED = 120, 40, 4
 _MOST_COST, _COST_OF_A_CALL, _COST_OF_A_WEIGHT = 40_000, 50, 8
-# So many calls show whether a change that exchanges names can be a known mistake.
+# The number of calls that show whether an exchange of names can be a known mistake.
 _FIRST_CALLS = 2
 _STEPS, _SPARE_STEPS, _SECONDS = 300_000, 1_000, 10.0
 
 
 @dataclass(frozen=True)
 class Change:
-    """What an edit changes in the answers."""
+    """The effect of an edit on the answers."""
 
     edit: Edit
     mistake: str  # the known mistake whose answers the changed code gives to all calls of the check, or empty
-    raises: bool  # whether a call raises an error that the code as it is does not raise
-    calls: tuple[int, ...]  # the numbers of the calls that it answers otherwise
-    inputs: tuple[int, ...]  # the numbers of the inputs that it answers otherwise
-    results: Mapping[int, str]  # what it returns for each input that is told completely, by the input's number
+    raises: bool  # whether a call raises an error that the unchanged code does not raise
+    calls: tuple[int, ...]  # the numbers of the calls with another answer
+    inputs: tuple[int, ...]  # the numbers of the inputs with another answer
+    results: Mapping[int, str]  # the changed code's result for each complete input, by the input's number
 
 
 @dataclass(frozen=True)
@@ -46,43 +46,45 @@ class Call:
     request: Request
     expected: Observation  # the right answer
     place: tuple[int, int]  # the section and the probe
-    number: int  # which request of the probe it is
+    number: int  # the index of the request in the probe
 
-    def answer_of(self, sheet: Sheet, mistake: int) -> Observation:
-        """Return what a known mistake answers."""
+    def find_mistake_answer(self, sheet: Sheet, mistake: int) -> Observation:
+        """Return a known mistake's answer to this call."""
         return sheet.answer(mistake, *self.place)[self.number]
 
 
 def visible_calls(sheet: Sheet) -> list[Call]:
-    """Return the different calls of a sheet with visible tests, in their order."""
+    """Return the distinct calls of a sheet of visible tests, in order."""
     found: dict[object, Call] = {}
     for number, section in enumerate(sheet.sections):
         for index, (probe, answers) in enumerate(zip(section.probes, section.expected, strict=True)):
             for position, (request, answer) in enumerate(zip(probe.requests, answers, strict=True)):
                 if request.action == "call":
-                    found.setdefault(content(request), Call(request, answer, (number, index), position))
+                    found.setdefault(content_key(request), Call(request, answer, (number, index), position))
     return list(found.values())
 
 
-def refuted_beside(sheet: Sheet, calls: Sequence[Call], mistake: str) -> list[str]:
-    """Return the known mistakes that answer one of the calls otherwise than a given one does."""
+def list_refuted_mistakes(sheet: Sheet, calls: Sequence[Call], mistake: str) -> list[str]:
+    """Return the known mistakes that answer at least one call differently from a given mistake."""
     names = [one.name for one in sheet.misconceptions]
     index = names.index(mistake)
-    own = [call.answer_of(sheet, index) for call in calls]
-    return [name for i, name in enumerate(names) if i != index and not _all_same(sheet, calls, own, i)]
+    own = [call.find_mistake_answer(sheet, index) for call in calls]
+    return [name for i, name in enumerate(names) if i != index and not _is_explained_by(sheet, calls, own, i)]
 
 
-def _all_same(sheet: Sheet, calls: Sequence[Call], answers: Sequence[Observation], mistake: int) -> bool:
-    return all(same_answer(x, call.answer_of(sheet, mistake)) for x, call in zip(answers, calls, strict=False))
+def _is_explained_by(sheet: Sheet, calls: Sequence[Call], answers: Sequence[Observation], mistake: int) -> bool:
+    return all(
+        is_same_answer(x, call.find_mistake_answer(sheet, mistake)) for x, call in zip(answers, calls, strict=False)
+    )
 
 
 class Trials:
-    """Runs of a definition with one place changed, at limited cost.
+    """Runs a definition with one change at a time, at limited cost.
 
     Args:
         code: the definition.
         sheet: the visible tests.
-        calls: their calls.
+        calls: the calls of the visible tests.
         inputs: further inputs.
     """
 
@@ -90,19 +92,19 @@ class Trials:
         self._code, self._sheet, self._calls, self._inputs = code, sheet, calls, inputs
         self._requests = [call.request for call in calls] + [item.request for item in inputs]
         limits = Tracer(code.filename, steps=_STEPS, seconds=_SECONDS)
-        self._own = _answers(code, code.source, self._requests, limits) or []
-        # What a change makes longer by far is not worth waiting for.
+        self._own = _run_changed_code(code, code.source, self._requests, limits) or []
+        # A changed definition may run about twice as many lines.
         self._steps = 2 * limits.steps + _SPARE_STEPS
-        self._costs = [_cost(code, request) for request in self._requests] if self._own else []
+        self._costs = [_estimate_cost(code, request) for request in self._requests] if self._own else []
 
     def _run(self, source: str, count: int | None = None) -> list[Observation] | None:
-        """Return the answers of changed code to all requests, or to the first ones; None if it cannot be run, or every call is an error."""
+        """Run changed code on the first ``count`` requests, by default all; return None if it fails or every call raises an error."""
         limits = Tracer(self._code.filename, steps=self._steps, seconds=_SECONDS)
-        answers = _answers(self._code, source, self._requests[:count], limits)
+        answers = _run_changed_code(self._code, source, self._requests[:count], limits)
         return None if answers is None or all(one.error for one in answers[: len(self._calls)]) else answers
 
-    def changes(self) -> Iterator[Change]:
-        """Yield what edits change in the answers."""
+    def find_changes(self) -> Iterator[Change]:
+        """Try the possible edits, and yield their effects on the answers."""
         spent = made = 0
         for number, (edit, source, swaps) in enumerate(islice(possible_edits(self._code.source), MOST_TRIED)):
             if not self._own or made == MOST_CHANGES or (number >= _FEWEST_TRIED and spent > _MOST_COST):
@@ -111,23 +113,23 @@ class Trials:
                 count = min(_FIRST_CALLS, len(self._calls))
                 spent += sum(self._costs[:count])
                 first = self._run(source, count)
-                if first is None or not self._mistakes_with(first):
+                if first is None or not self._find_mistakes_giving(first):
                     continue
             spent += sum(self._costs)
             answers = self._run(source)
-            change = self._compared(edit, answers) if answers else None
+            change = self._compare_answers(edit, answers) if answers else None
             if change is not None and (change.mistake or not swaps):
                 made += 1
                 yield change
 
-    def _compared(self, edit: Edit, answers: Sequence[Observation]) -> Change:
+    def _compare_answers(self, edit: Edit, answers: Sequence[Observation]) -> Change:
         count = len(self._calls)
         pairs = list(zip(self._own, answers, strict=True))
-        differs = [n for n, pair in enumerate(pairs) if not same_answer(*pair)]
+        differs = [n for n, pair in enumerate(pairs) if not is_same_answer(*pair)]
         calls = tuple(n for n in differs if n < count)
-        # Whole numbers alone are equal by chance.
+        # Answers that are only integers may be equal by chance.
         numbers = [value for answer in answers[:count] for value in answer.outputs.values()]
-        same = self._mistakes_with(answers[:count]) if calls and not all(type(n) is int for n in numbers) else []
+        same = self._find_mistakes_giving(answers[:count]) if calls and not all(type(n) is int for n in numbers) else []
         results = {n: result_text(answers[count + n]) for n, one in enumerate(self._inputs) if one.complete}
         return Change(
             edit,
@@ -138,22 +140,22 @@ class Trials:
             {n: text for n, text in results.items() if text},
         )
 
-    def _mistakes_with(self, answers: Sequence[Observation]) -> list[int]:
+    def _find_mistakes_giving(self, answers: Sequence[Observation]) -> list[int]:
         """Return the known mistakes that give these answers to the first calls."""
         every = range(len(self._sheet.misconceptions))
-        return [mistake for mistake in every if _all_same(self._sheet, self._calls, answers, mistake)]
+        return [mistake for mistake in every if _is_explained_by(self._sheet, self._calls, answers, mistake)]
 
 
-def _cost(code: Code, request: Request) -> int:
-    answer = LocalSubject(code.compiled()).observe(replace(request, action="operations"))
+def _estimate_cost(code: Code, request: Request) -> int:
+    answer = LocalSubject(code.run_definition()).observe(replace(request, action="operations"))
     return (answer.operations or 0) + _COST_OF_A_CALL + _COST_OF_A_WEIGHT * len(request.state or ())
 
 
-def _answers(code: Code, source: str, requests: Sequence[Request], limits: Tracer) -> list[Observation] | None:
-    """Return the answers of changed code; None if it cannot be run, or runs too long."""
+def _run_changed_code(code: Code, source: str, requests: Sequence[Request], limits: Tracer) -> list[Observation] | None:
+    """Return the answers of changed code; None if it cannot be run or takes too long."""
     with limits:
         try:
-            subject = LimitedSubject(code.compiled(source), limits)
+            subject = LimitedSubject(code.run_definition(source), limits)
             answers = [subject.observe(request) for request in requests]
         except (Exception, TooLongError):
             return None

@@ -1,4 +1,4 @@
-"""Read the definition of a function or class, and compile it, also with changes, in a copy of its namespace."""
+"""Read the definition of a function or class, and compile it in a copy of its namespace, optionally with changes."""
 
 from __future__ import annotations
 import __future__
@@ -15,42 +15,44 @@ from typing import Any, TypeAlias
 Definition: TypeAlias = ast.FunctionDef | ast.ClassDef
 
 _FLAGS = __future__.annotations.compiler_flag
-# Decorators that change what a function does, and therefore stay. Others register or wrap it, which must not happen twice.
+# Decorators that change the behaviour, and therefore stay. Others register or wrap the function, which must not happen twice.
 _KEPT_DECORATORS = ("no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "staticmethod", "dataclass")
 
 
 class NoSourceError(LookupError):
-    """The code of a function or class cannot be found, or cannot be compiled a second time."""
+    """The code of a function or class cannot be found, or cannot be compiled again."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """One function or class with its source."""
+    """The source of a function or class, with its global names."""
 
-    name: str  # the name of its exercise
-    source: str  # its definition at the left margin, without decorators of the course's own
+    name: str  # the name of the exercise
+    source: str  # the dedented definition, without decorators that register or wrap it
     namespace: Mapping[str, Any]  # the global names that it uses
 
     @classmethod
-    def of(cls, candidate: Callable[..., Any]) -> Code:
+    def from_candidate(cls, candidate: Callable[..., Any]) -> Code:
         """Read the code of a function or class, which may be defined in a notebook's cell.
 
         Raises:
-            NoSourceError: if there is no source, or the code uses variables of a function around it.
+            NoSourceError: if the source cannot be found, or the code uses variables of an enclosing function.
         """
-        function = next(_functions(candidate), None)
+        function = next(_list_functions(candidate), None)
         name = str(getattr(candidate, "__name__", ""))
         if function is None:
             raise NoSourceError(f"{name or 'this object'} has no code in Python")
-        if any(inner.__closure__ and inner.__code__.co_freevars != ("__class__",) for inner in _functions(candidate)):
+        if any(
+            inner.__closure__ and inner.__code__.co_freevars != ("__class__",) for inner in _list_functions(candidate)
+        ):
             raise NoSourceError(f"{name} is defined inside another function")
         lines = linecache.getlines(function.__code__.co_filename, function.__globals__)
-        node = _definition("".join(lines), function.__code__, isinstance(candidate, type))
+        node = _find_definition("".join(lines), function.__code__, isinstance(candidate, type))
         if node is None:
             raise NoSourceError(f"the source of {name} cannot be read")
         first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
         text = textwrap.dedent("".join(lines[first - 1 : node.end_lineno])).rstrip("\n")
-        return cls(name, without_own_decorators(text), function.__globals__)
+        return cls(name, remove_course_decorators(text), function.__globals__)
 
     @property
     def filename(self) -> str:
@@ -64,15 +66,15 @@ class Code:
         assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
         return node
 
-    def compiled(self, changed: str | ast.Module | None = None, extra: Mapping[str, Any] | None = None) -> Any:
-        """Run the definition, or a changed one, and return the function or class.
+    def run_definition(self, changed: str | ast.Module | None = None, extra: Mapping[str, Any] | None = None) -> Any:
+        """Run the definition, or a changed definition, and return the function or class.
 
         Args:
-            changed: the changed source or tree.
-            extra: further global names.
+            changed: the changed source or syntax tree.
+            extra: additional global names.
 
         Raises:
-            Exception: the error of the definition.
+            Exception: the error that running the definition raises.
         """
         namespace = {**self.namespace, **(extra or {})}
         code = compile(self.source if changed is None else changed, self.filename, "exec", _FLAGS, dont_inherit=True)
@@ -83,8 +85,8 @@ class Code:
         return made
 
 
-def without_own_decorators(source: str) -> str:
-    """Return a definition without decorators that register or wrap it."""
+def remove_course_decorators(source: str) -> str:
+    """Remove the decorators that register or wrap a definition from its source."""
     node = ast.parse(source).body[0]
     assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
     lines = source.split("\n")
@@ -94,8 +96,8 @@ def without_own_decorators(source: str) -> str:
     return "\n".join(lines)
 
 
-def _functions(candidate: Any) -> Iterator[FunctionType]:
-    """Yield a function without its decorators, or the methods of a class."""
+def _list_functions(candidate: Any) -> Iterator[FunctionType]:
+    """Yield the undecorated function, or the undecorated methods of a class."""
     if isinstance(candidate, type):
         for value in vars(candidate).values():
             inner = getattr(value, "__func__", value)
@@ -105,8 +107,8 @@ def _functions(candidate: Any) -> Iterator[FunctionType]:
         yield function
 
 
-def _definition(text: str, code: CodeType, is_class: bool) -> Definition | None:
-    """Return the definition in a file or cell that holds a code object: the function itself, or the class around a method."""
+def _find_definition(text: str, code: CodeType, is_class: bool) -> Definition | None:
+    """Find the definition of a code object in the text of a file or cell: its function, or the class of its method."""
     try:
         tree = ast.parse(text)
     except SyntaxError:
@@ -122,6 +124,6 @@ def _definition(text: str, code: CodeType, is_class: bool) -> Definition | None:
 
 
 def docstring_lines(tree: ast.AST) -> tuple[int, ...]:
-    """Return the lines of texts that stand alone."""
+    """Return the line numbers of docstrings and other statements that are only a constant."""
     texts = (node for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     return tuple(sorted({line for node in texts for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}))

@@ -1,4 +1,4 @@
-"""Collect what running a definition shows, as plain data that can leave the process in which student code runs."""
+"""Collect the results of running a definition as plain data, which can leave the process that runs student code."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from autograder.checking.request import tensors_in
+from autograder.checking.request import list_tensors
 from autograder.checking.sheet import Sheet
-from autograder.quizzes.questions.changes import Call, Change, Trials, refuted_beside, visible_calls
+from autograder.quizzes.questions.changes import Call, Change, Trials, list_refuted_mistakes, visible_calls
 from autograder.quizzes.questions.code import Code, docstring_lines
-from autograder.quizzes.questions.effects import Effects, effects
+from autograder.quizzes.questions.effects import Effects, find_effects
 from autograder.quizzes.questions.inputs import (
     READS,
     TRACED,
@@ -20,17 +20,17 @@ from autograder.quizzes.questions.inputs import (
     value_text,
     visible_inputs,
 )
-from autograder.quizzes.questions.properties import tables_of
+from autograder.quizzes.questions.properties import tabulate_properties
 from autograder.quizzes.questions.trace import watched_run
 
-# A diagnosis is an option with the words before its reason, if they are few.
+# Matches the reason in a diagnosis; the words before it, if they are few, can be an option.
 _REASON = re.compile(
     r" \(or [^)]*\)(?=\W*$|[,.;])|(?<=[\w`)])(?:[.:;]\s|, (?:so|which|because|but|although|with|and)\b).*", re.DOTALL
 )
 _FEWEST_WORDS, _MOST_WORDS = 4, 13
-# Calls that are compared for every change: results are compared number by number.
+# The maximum size of a result and the maximum number of calls to compare for every change.
 _LARGEST_RESULT, _MOST_CALLS = 3_000, 40
-# Inputs that are changed themselves.
+# The number of inputs whose changes are examined.
 PERTURBED = 2
 
 
@@ -44,17 +44,17 @@ class InputText:
 
 
 @dataclass(frozen=True)
-class Given:
-    """The part of the facts that is the same for all code."""
+class SharedFacts:
+    """The part of the facts that is the same for all students' code."""
 
     inputs: tuple[InputText, ...]
-    properties: Mapping[str, tuple[int, ...]]  # the numbers of the calls of which each property holds
-    mistakes: Mapping[str, str]  # the known mistakes that can be options, in a few words
-    apart: Mapping[str, tuple[str, ...]]  # for each mistake that a change makes, the mistakes that answer otherwise
+    properties: Mapping[str, tuple[int, ...]]  # the numbers of the calls with each property
+    mistakes: Mapping[str, str]  # short texts of the known mistakes that can be options
+    apart: Mapping[str, tuple[str, ...]]  # for each mistake that a change makes, the mistakes with other answers
 
     @classmethod
-    def of(cls, sheet: Sheet, calls: list[Call], inputs: list[Input], changes: Iterable[Change]) -> Given:
-        """Return this part for a sheet of visible tests."""
+    def from_sheet(cls, sheet: Sheet, calls: list[Call], inputs: list[Input], changes: Iterable[Change]) -> SharedFacts:
+        """Collect the shared facts of a sheet of visible tests."""
         short = {one.name: _REASON.sub("", one.explanation).rstrip(".") for one in sheet.misconceptions}
         made = {change.mistake for change in changes} - {""}
         return cls(
@@ -66,54 +66,57 @@ class Given:
                 )
                 for one in inputs
             ),
-            {text: tuple(sorted(numbers)) for text, numbers in tables_of([call.request for call in calls]).items()},
+            {
+                text: tuple(sorted(numbers))
+                for text, numbers in tabulate_properties([call.request for call in calls]).items()
+            },
             {name: text for name, text in short.items() if _can_be_option(text)},
-            {name: tuple(refuted_beside(sheet, calls, name)) for name in sorted(made)},
+            {name: tuple(list_refuted_mistakes(sheet, calls, name)) for name in sorted(made)},
         )
 
 
 def _can_be_option(text: str) -> bool:
-    """Return whether a short diagnosis can be an option: it has a suitable length, and does not end in "right"."""
+    """Return whether a short diagnosis can be an option: it has a suitable length and does not end in "right"."""
     return _FEWEST_WORDS <= len(text.split()) <= _MOST_WORDS and not text.endswith(" right")
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything that questions about one definition are made from."""
+    """The facts from which the questions about one definition are made."""
 
     exercise: str
     source: str  # the definition
-    hidden_lines: tuple[int, ...]  # lines of docstrings, which are not shown
-    given: Given
-    runs: Mapping[int, str]  # the results of inputs as text, or empty, by the number of the input
-    changes: tuple[Change, ...]  # what changes of a line showed
-    effects: tuple[Effects, ...]  # what changes of an input showed
+    hidden_lines: tuple[int, ...]  # the line numbers of docstrings, which are not shown
+    given: SharedFacts
+    runs: Mapping[int, str]  # the result of each input as text, which may be empty, by the input's number
+    changes: tuple[Change, ...]  # the effects of changed lines
+    effects: tuple[Effects, ...]  # the effects of changed inputs
 
 
-def asked_of(sheet: Sheet) -> tuple[list[Call], list[Input]]:
-    """Return the calls and the inputs of a sheet that its questions use, without the calls that should raise an error."""
+def select_calls_and_inputs(sheet: Sheet) -> tuple[list[Call], list[Input]]:
+    """Return the calls and inputs of a sheet that questions use, without calls that should raise an error."""
     calls = [call for call in visible_calls(sheet) if not call.expected.error and call.request.method != READS]
-    return [call for call in calls if _size(call) <= _LARGEST_RESULT][:_MOST_CALLS], visible_inputs(sheet)
+    return [call for call in calls if _result_size(call) <= _LARGEST_RESULT][:_MOST_CALLS], visible_inputs(sheet)
 
 
-def _size(call: Call) -> int:
-    return sum(tensor.numel() for tensor in tensors_in([*call.expected.outputs.values()]))
+def _result_size(call: Call) -> int:
+    return sum(tensor.numel() for tensor in list_tensors([*call.expected.outputs.values()]))
 
 
-def gather(code: Code, sheet: Sheet) -> Facts:
-    """Run a definition on visible inputs, as it is and with changed lines, and return the facts. Only the code decides them."""
-    calls, inputs = asked_of(sheet)
+def gather_facts(code: Code, sheet: Sheet) -> Facts:
+    """Run a definition, unchanged and with changed lines, on visible inputs, and return the facts, which depend only on the code."""
+    calls, inputs = select_calls_and_inputs(sheet)
     watched = [watched_run(code, item.request) for item in inputs[:TRACED]]
     texts = [result_text(run) if run and item.complete else "" for run, item in zip(watched, inputs, strict=False)]
     runs = {number: texts[number] for number, run in enumerate(watched) if run is not None}
     trials = Trials(code, sheet, calls, inputs if runs else [])
-    changes = tuple(trials.changes()) if runs else ()
-    felt = [effects(code, item, number) for number, item in enumerate(inputs[:PERTURBED])] if runs else []
+    changes = tuple(trials.find_changes()) if runs else ()
+    felt = [find_effects(code, item, number) for number, item in enumerate(inputs[:PERTURBED])] if runs else []
     return Facts(
         exercise=sheet.exercise,
         source=code.source,
         hidden_lines=docstring_lines(code.tree),
-        given=Given.of(sheet, calls, inputs, changes),
+        given=SharedFacts.from_sheet(sheet, calls, inputs, changes),
         runs=runs,
         changes=changes,
         effects=tuple(one for one in felt if one is not None),

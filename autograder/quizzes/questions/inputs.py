@@ -1,4 +1,4 @@
-"""Choose inputs among the visible tests of a check, and write inputs and results as short texts."""
+"""Choose inputs from the visible tests of a check, and format inputs and results as short texts."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ import torch
 from torch import Tensor
 
 from autograder.checking.difference import dtype_text
-from autograder.checking.request import Observation, Request, Value, content, map_value, tensors_in
+from autograder.checking.request import Observation, Request, Value, content_key, list_tensors, map_value
 from autograder.checking.sheet import Sheet
 from autograder.checking.value_text import MOST_NUMBERS, format_value, number_text
 
 _USUAL = ("torch.float32", "torch.int64")
 _LONGEST = 360
-# Inputs on which code is traced, and further ones on which only its answers are compared.
+# The number of inputs on which code is traced, and the maximum number of all inputs; on the others, only answers are compared.
 TRACED, _MOST_INPUTS = 4, 14
-# Numbers and characters of a result.
+# The maximum numbers of elements and characters of a result.
 _MOST_RESULTS, LONGEST_RESULT = 6, 60
 _ROUNDED = 8
 NO_ARGUMENTS = "no arguments"
-# Of the name of a stand-in for a model, only the last word is shown.
+# Only the last word of a fixture's class name is shown.
 _LAST_WORD = re.compile(".*(?=[A-Z][a-z])")
-# A call that only reads a weight.
+# The method of calls that only read a weight.
 READS = "get_parameter"
-# Longer lists and texts are cut, and then the input is not complete.
+# Longer lists and strings are truncated, and make the input incomplete.
 _MOST_ITEMS, _LONGEST_TEXT, _SHOWN_ITEMS = 24, 160, 4
 
 
 @dataclass(frozen=True)
 class Input:
-    """An input of a question."""
+    """An input and its text in questions."""
 
     request: Request  # the call
     text: str  # the input as students read it
@@ -41,7 +41,7 @@ class Input:
 
 
 def visible_inputs(sheet: Sheet) -> list[Input]:
-    """Return some different inputs of a sheet's visible tests, first those whose sizes differ most.
+    """Choose distinct inputs from a sheet of visible tests, first the inputs with the most different sizes.
 
     Raises:
         ValueError: if the sheet has hidden tests.
@@ -53,20 +53,20 @@ def visible_inputs(sheet: Sheet) -> list[Input]:
         for probe, expected in zip(section.probes, section.expected, strict=True):
             for request, answer in zip(probe.requests, expected, strict=True):
                 if request.action == "call" and not (answer.error or request.training or request.method == READS):
-                    item = described(rounded(request))
+                    item = describe_request(round_request(request))
                     if len(item.text) <= _LONGEST:
-                        found.setdefault(content(item.request), item)
-    ordered = sorted(found.values(), key=lambda item: -_different_sizes(item.request))
+                        found.setdefault(content_key(item.request), item)
+    ordered = sorted(found.values(), key=lambda item: -_rate_sizes(item.request))
     small = [item for item in ordered if item.complete]
     chosen = {id(item): item for item in (*ordered[: TRACED - 1], *small[:1], *ordered[:TRACED])}
     traced = list(chosen.values())[:TRACED]
     return [*traced, *(item for item in small if not any(item is one for one in traced))][:_MOST_INPUTS]
 
 
-def _different_sizes(request: Request) -> float:
-    """Return how many different sizes above 1 the arguments have, and less where an axis has the size of another."""
+def _rate_sizes(request: Request) -> float:
+    """Rate the arguments by their number of distinct sizes above 1, less a penalty for repeated sizes and float64."""
     arguments = {**(request.init or {}), **request.arguments}
-    tensors = tensors_in(arguments)
+    tensors = list_tensors(arguments)
     within = [size for tensor in tensors for size in tensor.shape]
     within += [value for value in arguments.values() if type(value) is int]
     repeated = sum(len(tensor.shape) - len(set(tensor.shape)) for tensor in tensors)
@@ -74,34 +74,33 @@ def _different_sizes(request: Request) -> float:
     return len({size for size in within if size > 1}) - 2 * repeated - unusual
 
 
-def one_decimal(tensor: Tensor) -> Tensor:
-    """Return a tensor of floats with one decimal; another tensor as it is."""
+def round_to_one_decimal(tensor: Tensor) -> Tensor:
+    """Round a floating-point tensor to one decimal; other tensors stay unchanged."""
     return tensor.round(decimals=1) if tensor.is_floating_point() else tensor
 
 
-def rounded(
+def round_request(
     request: Request,
     most: int = _ROUNDED,
-    change: Callable[[Tensor], Tensor] = one_decimal,
+    change: Callable[[Tensor], Tensor] = round_to_one_decimal,
     *,
     may_change: Callable[[Tensor], bool] = lambda tensor: True,
 ) -> Request:
-    """Return a request whose few numbers have one decimal, so that its text gives them exactly.
+    """Round the numbers of a small request to one decimal, so that its text is exact.
 
     Args:
-        request: the request.
-        most: a request with more numbers stays as it is.
+        most: the maximum number of floats; a larger request stays unchanged.
         change: rounds a tensor.
-        may_change: whether a tensor may be rounded; if one may not, none is.
+        may_change: whether a tensor may be rounded; all floating-point tensors are rounded, or none.
     """
-    floats = [tensor for tensor in tensors_in(dict(request.arguments)) if tensor.is_floating_point()]
+    floats = [tensor for tensor in list_tensors(dict(request.arguments)) if tensor.is_floating_point()]
     if sum(tensor.numel() for tensor in floats) > most or request.state or request.props:
         return request
     return request.map_tensors(change) if floats and all(map(may_change, floats)) else request
 
 
-def described(request: Request) -> Input:
-    """Return a request with its text."""
+def describe_request(request: Request) -> Input:
+    """Describe a request as an input with its text."""
     parts = [f"{name} = {value_text(value)}" for name, value in (request.init or {}).items()]
     arguments = [f"{name} = {value_text(value)}" for name, value in request.arguments.items()]
     arguments += [
@@ -119,7 +118,7 @@ def described(request: Request) -> Input:
 
 
 def short_text(item: Input) -> str:
-    """Return an input as a question shows it: tensors of which only the sizes are told come together, before the other arguments."""
+    """Return an input's text in a question: the tensors shown only by size come first, then the other arguments."""
     request = item.request
     large = {
         name: value
@@ -127,7 +126,9 @@ def short_text(item: Input) -> str:
         if isinstance(value, Tensor) and not is_complete(value) and value.ndim
     }
     shapes = [f"{name} {'of ' * (value.ndim == 1)}{'×'.join(map(str, value.shape))}" for name, value in large.items()]
-    rest = described(replace(request, arguments={n: v for n, v in request.arguments.items() if n not in large})).text
+    rest = describe_request(
+        replace(request, arguments={n: v for n, v in request.arguments.items() if n not in large})
+    ).text
     tensors = f"tensor{'s' * (len(shapes) > 1)} {', '.join(shapes)}"
     if not large:
         return rest
@@ -136,7 +137,7 @@ def short_text(item: Input) -> str:
 
 
 def value_text(value: Value) -> str:
-    """Return an argument as text: its numbers if they are few, otherwise its shape and its dtype where that is unusual."""
+    """Format an argument: its numbers if they are few, otherwise its shape, and its dtype if that is unusual."""
     if isinstance(value, Tensor):
         text = format_value(value) if is_complete(value) else f"a tensor {tuple(value.shape)}"
         return text if str(value.dtype) in _USUAL else f"{text} of {dtype_text(value)}"
@@ -151,15 +152,15 @@ def value_text(value: Value) -> str:
 
 
 def is_complete(value: Value) -> bool:
-    """Return whether the text of a value gives every number exactly."""
+    """Return whether the text of a value contains every number exactly."""
     if isinstance(value, (str, tuple, list, Mapping)) and not _is_small(value):
         return False
-    tensors = tensors_in(value)
+    tensors = list_tensors(value)
     return all(tensor.numel() <= MOST_NUMBERS and _is_short(tensor) for tensor in tensors)
 
 
 def _is_small(value: Value) -> bool:
-    """Return whether a text or a container is shown as a whole."""
+    """Return whether a string or container is shown without truncation."""
     if isinstance(value, str):
         return len(value) <= _LONGEST_TEXT
     items = [*value.keys(), *value.values()] if isinstance(value, Mapping) else value
@@ -168,8 +169,8 @@ def _is_small(value: Value) -> bool:
     return len(items) <= _MOST_ITEMS and all(map(_is_small, items))
 
 
-def redrawn(request: Request, draw: int) -> Request:
-    """Return a request whose tensors have other numbers and the same sizes: truth values and integers of the same range."""
+def redraw_request(request: Request, draw: int) -> Request:
+    """Redraw the tensors of a request with the same sizes, and integers from the same range."""
     generator = torch.Generator().manual_seed(draw)
 
     def other(tensor: Tensor) -> Tensor:
@@ -190,11 +191,11 @@ def _is_short(tensor: Tensor) -> bool:
 
 
 def result_text(observation: Observation) -> str:
-    """Return what a call returned, with three digits; empty if it raised an error or the text is long."""
+    """Format a call's result with three digits; empty if the call raised an error or the text is long."""
     if observation.error or not observation.outputs:
         return ""
     parts = [_format_output(value) for value in observation.outputs.values()]
-    text = ", ".join(parts)  # an observation does not tell a list from a tuple
+    text = ", ".join(parts)  # an observation does not distinguish lists from tuples
     return text if all(parts) and len(text) <= LONGEST_RESULT else ""
 
 

@@ -1,4 +1,4 @@
-"""Make questions about what a changed line returns, and select questions of different kinds."""
+"""Make questions about results with a changed line, and select questions of different kinds."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from autograder.quizzes.questions.change_kinds import (
+    ask_affected_rows,
+    ask_input,
+    ask_invariance,
+    ask_mistake,
+    ask_purpose,
+    ask_scale,
     edit_sentence,
-    feelings,
-    invariances,
-    mistakes,
-    purposes,
-    scales,
-    what_ifs,
 )
 from autograder.quizzes.questions.facts import Facts
-from autograder.quizzes.questions.question import OPTIONS, Question, made
+from autograder.quizzes.questions.question import OPTIONS, Question, make_question
 
-# At most one question in so many has a key that all correct code shares, and one in so many only asks what the code shows.
+# At most one question in GENERIC_ONE_IN has a key that all correct code shares; one in READING_ONE_IN only asks for a result.
 GENERIC_ONE_IN, READING_ONE_IN = 2, 4
 _ROUNDS = 8
-# Questions of one sheet that are about the same line; they are of different kinds.
+# The maximum number of questions about the same line, which have different kinds.
 MOST_OF_A_LINE = 2
 _FRACTION = re.compile(r"[\d.]*(?:\.|e-?)\d+")
 
 
-def results(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask what comes out for a small input with one line changed; the options are what the code returns as it is, or changed elsewhere."""
+def ask_result(facts: Facts, rng: random.Random) -> Iterator[Question]:
+    """Yield questions about the result with one line changed; other options are the results of the original code and of other changes."""
     for number, result in rng.sample(sorted(facts.runs.items()), len(facts.runs)):
         changed = {text: change for change in facts.changes if (text := change.results.get(number, ""))}
         changed.pop(result, None)
@@ -42,58 +42,58 @@ def results(facts: Facts, rng: random.Random) -> Iterator[Question]:
             elsewhere = {one: f"This comes out if: {edit_sentence(changed[one].edit)}" for one in changed}
             reasons = [elsewhere.get(one, "Your code returns this as it is.") for one in options]
             told = f"Run on this input, the changed code returns {key}."
-            yield from made("result", f"result {changed[key].edit.lines}", text, options, reasons, told, rng)
+            yield from make_question("result", f"result {changed[key].edit.lines}", text, options, reasons, told, rng)
 
 
 def _needs_no_calculator(text: str, given: str) -> bool:
-    """Return whether the fractions in a result are copied from the input."""
+    """Return whether all fractions in a result occur in the input, so that no calculation is needed."""
     return all(fraction in given for fraction in _FRACTION.findall(text))
 
 
 Kind: TypeAlias = Callable[[Facts, random.Random], Iterator[Question]]
-#: Kinds that ask what a line or an input is for, and kinds that ask what the code shows.
-UNDERSTANDING: tuple[Kind, ...] = (mistakes, purposes, what_ifs, feelings, invariances, scales)
-READING: tuple[Kind, ...] = (results,)
+#: The kinds that ask about the role of a line or an input, and the kinds that only ask for a result.
+UNDERSTANDING: tuple[Kind, ...] = (ask_mistake, ask_purpose, ask_input, ask_affected_rows, ask_invariance, ask_scale)
+READING: tuple[Kind, ...] = (ask_result,)
 
 
-def questions(facts: Facts, seed: int | str, count: int = 4) -> list[Question]:
-    """Return different questions about one definition, of as many kinds as there are. The same facts and seed give the same questions.
+def make_questions(facts: Facts, seed: int | str, count: int = 4) -> list[Question]:
+    """Make different questions about one definition, of as many kinds as possible; the same facts and seed give the same questions.
 
-    Of four, three ask for understanding where the code allows it.
+    Three of four questions ask for understanding, if the code allows that many.
 
     Args:
-        facts: what running it showed.
-        count: how many are wanted; there may be fewer.
+        facts: the facts about the definition.
+        count: the maximum number of questions.
     """
     rng = random.Random(f"{seed} {facts.exercise}")
-    deep, plain = (_in_turn(facts, rng, kinds) for kinds in (UNDERSTANDING, READING))
+    deep, plain = (_order_candidates(facts, rng, kinds) for kinds in (UNDERSTANDING, READING))
     found: list[Question] = []
     for candidates, most in ((deep, count - count // READING_ONE_IN), (plain, count), (deep, count)):
         for question in candidates:
             if (
                 len(found) < most
-                and not any(_clash(question, other) for other in found)
+                and not any(_is_same_topic(question, other) for other in found)
                 and _has_room(question, found, count)
             ):
                 found.append(question)
     return rng.sample(found, len(found))
 
 
-def _in_turn(facts: Facts, rng: random.Random, kinds: Sequence[Kind]) -> list[Question]:
-    """Return candidates, one of each kind, then a second one of each kind, and so on; kinds in a random order."""
+def _order_candidates(facts: Facts, rng: random.Random, kinds: Sequence[Kind]) -> list[Question]:
+    """Return candidates, alternating between the kinds in a random order."""
     ordered: list[tuple[int, int, Question]] = []
     for number, kind in enumerate(rng.sample(kinds, len(kinds))):
         asked = {question.text: question for _ in range(_ROUNDS) for question in kind(facts, rng)}
         turns: Counter[str] = Counter()
         for question in asked.values():
-            # Of each topic the first question has its turn before the second one of any.
+            # The first question of every topic comes before the second question of any topic.
             ordered.append((100 * turns[question.topic] + len(turns), number, question))
             turns[question.topic] += 1
     return [question for _, _, question in sorted(ordered, key=lambda item: item[:2])]
 
 
-def _clash(a: Question, b: Question) -> bool:
-    """Return whether two questions ask the same about one line; two different mistakes there are not the same."""
+def _is_same_topic(a: Question, b: Question) -> bool:
+    """Return whether two questions are of the same kind about the same line, except about different mistakes."""
     same_kind = a.kind == b.kind and (a.kind != "mistake" or a.answer == b.answer)
     return a.text == b.text or (same_kind and bool(set(a.topic.split()) & set(b.topic.split())))
 

@@ -1,4 +1,4 @@
-"""Say in a few words what is special about the arguments of a call, so that a question can ask for which inputs a change has an effect."""
+"""Find short properties of the arguments of calls, so that a question can ask for which inputs a change has an effect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from autograder.checking.request import Request
-from autograder.quizzes.questions.question import grouped
+from autograder.quizzes.questions.question import group_by_key
 
 EVERY, NO = "every input", "no input"
 _GIVEN = re.compile(r" is (given|None|True|False)$")
@@ -65,25 +65,25 @@ _OF_LISTS: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-def properties(request: Request) -> set[str]:
-    """Return what holds of the arguments of a call."""
+def call_properties(request: Request) -> set[str]:
+    """Return the properties of a call's arguments, as texts."""
     arguments = {**(request.init or {}), **request.arguments}
-    named = {f"`{name}` {text}" for name, value in arguments.items() for text in _of_one(value)}
+    named = {f"`{name}` {text}" for name, value in arguments.items() for text in _value_properties(value)}
     sizes = {name: value for name, value in arguments.items() if type(value) in (int, float)}
-    lengths = {name: _length(value) for name, value in arguments.items() if _length(value) >= 0}
+    lengths = {name: _value_length(value) for name, value in arguments.items() if _value_length(value) >= 0}
     named |= {f"`{a}` is larger than `{b}`" for a, b in permutations(sizes, 2) if sizes[a] > sizes[b]}
     named |= {f"`{a}` is larger than `{b}` is long" for a in sizes for b in lengths if sizes[a] > lengths[b]}
     return named | {f"`{a}` is longer than `{b}`" for a, b in permutations(lengths, 2) if lengths[a] > lengths[b]}
 
 
-def _length(value: object) -> int:
+def _value_length(value: object) -> int:
     if isinstance(value, Tensor):
         return value.shape[-1] if value.ndim else -1
     return len(value) if isinstance(value, (str, list, tuple)) else -1
 
 
-def _of_one(value: object) -> Iterator[str]:
-    """Yield what holds of one argument."""
+def _value_properties(value: object) -> Iterator[str]:
+    """Yield the properties of one argument, as texts."""
     if value is None or isinstance(value, bool):
         yield f"is {value}"
         return
@@ -103,17 +103,17 @@ def _of_one(value: object) -> Iterator[str]:
     yield from (text for table in tables for text, holds in table.items() if holds(value))
 
 
-def tables_of(requests: list[Request]) -> dict[str, frozenset[int]]:
-    """Return the numbers of the calls of which each property holds.
+def tabulate_properties(requests: list[Request]) -> dict[str, frozenset[int]]:
+    """Return the numbers of the calls with each property.
 
-    Properties that hold of the same calls are left out, because a run cannot tell which of them matters.
+    Of properties shared by the same calls, at most one is kept, because a run cannot show which of them matters.
     """
     found: dict[str, set[int]] = {EVERY: set(range(len(requests))), NO: set()}
     for number, request in enumerate(requests):
-        for text in properties(request):
+        for text in call_properties(request):
             found.setdefault(text, set()).add(number)
     sets = {text: frozenset(numbers) for text, numbers in found.items()}
-    by_set = grouped(sets, lambda text: sets[text])
-    # That an argument is given says least, and whatever else holds of the same calls says more than a run shows.
+    by_set = group_by_key(sets, lambda text: sets[text])
+    # Keep the weakest property, that an argument is given: the others of the same calls claim more than a run shows.
     kept = {next(filter(_GIVEN.search, texts), texts[0] if len(texts) == 1 else "") for texts in by_set.values()}
     return {text: numbers for text, numbers in sets.items() if text in kept or text in (EVERY, NO)}

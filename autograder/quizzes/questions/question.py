@@ -1,6 +1,6 @@
-"""Define a question, choose its options, and write questions as plain text.
+"""Define multiple-choice questions, shuffle their options, and format them as plain text.
 
-Nothing but the code tells the right option apart: options that are wrong here are right in other questions.
+Only the code distinguishes the right option: the wrong options are right in other questions.
 """
 
 from __future__ import annotations
@@ -41,37 +41,37 @@ class Question(MultipleChoice):
     """A question about one definition."""
 
     kind: str  # the kind, such as ``"shape"``
-    # the numbers of the lines, or words for what else it is about: two questions of a student share none of them
+    # the numbers of the lines, or other words for the subject, which no two questions of the same kind share
     topic: str
     text: str  # the question
-    options: tuple[str, ...]  # the options, in the order in which they stand
+    options: tuple[str, ...]  # the options in display order
     key: int  # the index of the right option
-    explanation: str  # what the run showed
+    explanation: str  # the result of the run that proves the key
     generic: bool = False  # whether all correct code has the same key
-    reasons: tuple[str, ...] = ()  # for each option, why it is wrong; empty for the key
+    reasons: tuple[str, ...] = ()  # for each option, the reason why it is wrong; empty for the key
 
-    def against(self, letter: str) -> str:
-        """Return why an option is wrong; empty for the key."""
+    def reason_against(self, letter: str) -> str:
+        """Return the reason why an option is wrong; empty for the key."""
         index = LETTERS.index(letter)
         return self.reasons[index] if index < len(self.reasons) else ""
 
     @property
-    def words(self) -> int:
+    def word_count(self) -> int:
         """The number of words of the question and its options."""
-        return words_in([self.text, *self.options])
+        return count_words([self.text, *self.options])
 
 
-# A conversation of two minutes has four questions.
+# The maximum number of words of a question, so that a conversation about four questions takes two minutes.
 MOST_WORDS = 45
 _WORD = re.compile(r"\S*\w\S*")
 
 
-def words_in(texts: Iterable[str]) -> int:
-    """Return the number of words, without the signs of operators."""
+def count_words(texts: Iterable[str]) -> int:
+    """Count the words of texts, without operators and other symbols."""
     return sum(len(_WORD.findall(text)) for text in texts)
 
 
-def made(
+def make_question(
     kind: str,
     topic: object,
     text: str,
@@ -82,16 +82,15 @@ def made(
     *,
     generic: bool = False,
 ) -> Iterator[Question]:
-    """Yield a question whose first option is the key, with its options in a random order; nothing if it is too long or has too few options.
+    """Yield a question with shuffled options, or nothing if it is too long or has too few distinct options.
 
     Args:
-        kind: its kind.
-        topic: what it is about.
-        text: the question.
-        options: the options.
-        reasons: for each option, what speaks against it; that of the key is not used.
-        told: what the run showed.
-        rng: decides the order.
+        topic: the subject of the question: line numbers, or other words.
+        text: the question without its options.
+        options: the key, followed by the wrong options.
+        reasons: for each option, the reason why it is wrong; the first is ignored.
+        told: the explanation of the key.
+        rng: shuffles the options.
         generic: whether all correct code has the same key.
     """
     order = rng.sample(range(len(options)), len(options))
@@ -99,12 +98,12 @@ def made(
         *(kind, str(topic), text, tuple(options[i] for i in order), order.index(0), told, generic),
         reasons=tuple(reasons[i] if i else "" for i in order),
     )
-    if len(set(options)) == OPTIONS and question.words <= MOST_WORDS:
+    if len(set(options)) == OPTIONS and question.word_count <= MOST_WORDS:
         yield question
 
 
 def numbered_code(source: str, hidden_lines: Sequence[int] = ()) -> str:
-    """Return code with line numbers, without comments, which say what a question asks; lines of docstrings are left out."""
+    """Return code with line numbers, without docstring lines, and without comments, which could reveal answers."""
     lines = source.split("\n")
     width = len(str(len(lines)))
     shown, hidden = [], set(hidden_lines)
@@ -125,13 +124,13 @@ def numbered_code(source: str, hidden_lines: Sequence[int] = ()) -> str:
 
 
 def question_text(question: Question, number: int) -> str:
-    """Return a question with its options as plain text."""
+    """Format a question with its options as plain text."""
     options = [f"   {letter})  {option}" for letter, option in zip(LETTERS, question.options, strict=False)]
     return "\n".join([f"{number}. {question.text}", *options])
 
 
-def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
-    """Return items by a key, in their order."""
+def group_by_key(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+    """Group items by a key, and keep their order."""
     groups: dict[_Key, list[_Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

@@ -1,4 +1,4 @@
-"""The questions of a student's package, which has recorded sheets and no reference: the quiz, and the facts for a lecturer's pages."""
+"""Ask questions and print facts in a student package, which has recorded sheets instead of references."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 from autograder.checking.recorded import FOLDER, read_sheet
 from autograder.checking.sheet import Sheet
 from autograder.quizzes.questions.code import Code
-from autograder.quizzes.questions.facts import gather
-from autograder.quizzes.questions.kinds import questions
+from autograder.quizzes.questions.facts import gather_facts
+from autograder.quizzes.questions.kinds import make_questions
 from autograder.quizzes.questions.quiz import ask_about
 
 _SEALED = ("autograder.checking", "autograder.quizzes")
@@ -34,10 +34,10 @@ def quiz(candidate: Callable[..., Any], *, seed: int | None = None) -> None:
 
 
 def recorded_sheet(exercise: str) -> Sheet:
-    """Return the recorded sheet of an exercise.
+    """Read the recorded sheet of an exercise.
 
     Raises:
-        LookupError: if this build has none of that name.
+        LookupError: if this build has no exercise of that name.
     """
     path = FOLDER / f"{exercise}.safetensors"
     if not exercise.isidentifier() or not path.is_file():
@@ -46,9 +46,9 @@ def recorded_sheet(exercise: str) -> Sheet:
 
 
 def sealed() -> Callable[..., None]:
-    """Return the function that prints facts, and forget the modules that it uses.
+    """Return :func:`print_facts`, and remove the modules that it uses from ``sys.modules``.
 
-    It is called before a student's cells run. They import copies of these modules afterwards, and a changed copy changes no facts.
+    Called before a student's cells run. The cells then import copies of these modules, and changing a copy changes no facts.
     """
     names = [name for name in sys.modules if name.startswith(_SEALED)]
     for package, _, child in (name.rpartition(".") for name in names):
@@ -59,23 +59,23 @@ def sealed() -> Callable[..., None]:
 
 
 def print_facts(sources: Mapping[str, str], namespace: Mapping[str, Any], mark: str, enough: int) -> None:
-    """Print the facts about some definitions, a line of JSON after a mark for each, until there are enough questions.
+    """Print the facts about definitions, one line of JSON after a mark per definition, until there are enough questions.
 
-    It runs in the sandbox, after a student's cells and in their process, so code that is written for it can still tell other
-    effects of changed lines than they have. Everything else is compared with the course's own (`autograder.quizzes.viva.told_facts`).
+    This runs in the sandbox, in the process of the student's cells, so malicious code can still print false effects of changed lines.
+    :mod:`autograder.quizzes.viva.told_facts` compares everything else with the course's own data.
 
     Args:
         sources: the definitions by exercise.
         namespace: the global names of the notebook.
         mark: the beginning of a line with facts.
-        enough: so many questions are wanted.
+        enough: the number of questions to reach.
     """
     made = 0
     for exercise, source in sources.items():
         with contextlib.redirect_stdout(_Nowhere()), contextlib.redirect_stderr(_Nowhere()):
             try:
-                facts = gather(Code(exercise, source, namespace), recorded_sheet(exercise))
-                made += len(questions(facts, 0, enough))
+                facts = gather_facts(Code(exercise, source, namespace), recorded_sheet(exercise))
+                made += len(make_questions(facts, 0, enough))
                 told = asdict(facts)
             except Exception as error:
                 told = {"failed": type(error).__name__}
@@ -85,8 +85,8 @@ def print_facts(sources: Mapping[str, str], namespace: Mapping[str, Any], mark: 
 
 
 class _Nowhere(io.TextIOBase):
-    """A stream that keeps nothing: what student code prints while it is run for questions is of no interest."""
+    """A stream that discards text, for the output of student code that runs for questions."""
 
     def write(self, text: str) -> int:
-        """Return the length of the text."""
+        """Discard a text, and return its length."""
         return len(text)

@@ -1,4 +1,4 @@
-"""The quiz of a full installation, which has the reference; students do not receive this module."""
+"""Ask questions in a full installation, which has the references; students do not receive this module."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from autograder.quizzes.questions.quiz import ask_about
 
 
 def quiz(candidate: Callable[..., Any], *, seed: int | None = None) -> None:
-    """Ask three questions about code of an exercise.
+    """Ask three questions about a solution of an exercise.
 
     Args:
         candidate: the function or class; the exercise is found by its name.
-        seed: selects the questions; by default every call has other ones.
+        seed: the seed of the question choice; random by default.
 
     Raises:
         LookupError: if there is no exercise of that name.

@@ -1,4 +1,4 @@
-"""Make the questions for each student of a graded chapter, in the sandbox, and keep them: one file per student."""
+"""Make the questions for each student of a graded chapter, with runs in the sandbox, and store them in one file per student."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
 from autograder.grading.record.results import GradeResult, read_results
 from autograder.grading.record.viva_journal import VivaJournal
-from autograder.grading.run import MakeExecutor, executions
-from autograder.grading.submissions import companions_of
+from autograder.grading.run import MakeExecutor, run_submissions
+from autograder.grading.submissions import read_submitted_companions
 from autograder.intake.downloads.archive import escape_unprintable
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.test_cells import is_locked, is_test
@@ -34,15 +34,15 @@ from autograder.intake.roster import read_roster
 from autograder.limited_process import FailedCallError, LimitedProcess
 from autograder.quizzes.questions.question import Question
 from autograder.quizzes.questions.quiz import ENOUGH
-from autograder.quizzes.viva.told_facts import Part, chosen_definitions, parts_of
+from autograder.quizzes.viva.told_facts import DefinitionQuestions, choose_definitions, make_questions_by_definition
 
-# Characters that facts may have.
+# The maximum number of characters of facts.
 _KEPT_OUTPUT = 2_000_000
-# Processor time to read a notebook's definitions, and to make questions of what a run told.
+# CPU time limits for reading a notebook's definitions, and for making questions from facts.
 _READING_SECONDS, _MAKING_SECONDS = 4.0, 8.0
-# The number of questions per student, unless another one is chosen.
+# The default number of questions per student.
 USUAL = 4
-# Changes whenever other questions would be made of the same code.
+# Increased whenever the same code would get other questions.
 _VERSION = 2
 _MODULE = "autograder.quizzes.questions.with_recordings"
 
@@ -53,9 +53,9 @@ class Interview:
 
     student: str
     name: str  # the student's name, or the id
-    parts: tuple[Part, ...] = ()  # the questions by definition
-    problem: str = ""  # why there are too few questions, or empty
-    made_from: str = ""  # a hash of everything that the questions depend on
+    parts: tuple[DefinitionQuestions, ...] = ()  # the questions by definition
+    problem: str = ""  # the reason why there are too few questions, or empty
+    made_from: str = ""  # a hash of all inputs of the questions
     requested: int = USUAL  # the number of questions that the lecturer has chosen
 
     @property
@@ -69,21 +69,23 @@ class Interview:
         return sum(len(part.questions) for part in self.parts)
 
 
-def folder_of(course: Course, chapter: str) -> Path:
-    """Return the folder of a chapter's interviews."""
+def interview_folder(course: Course, chapter: str) -> Path:
+    """Return the path of a chapter's interview folder."""
     return course.root / "viva" / chapter
 
 
-def usual_count(course: Course, chapter: str) -> int:
-    """Return the number of questions per student that was chosen last for a chapter."""
+def last_question_count(course: Course, chapter: str) -> int:
+    """Return the number of questions per student that was last used for a chapter."""
     try:
-        newest = max((folder_of(course, chapter) / "students").glob("*.json"), key=lambda path: path.stat().st_mtime)
+        newest = max(
+            (interview_folder(course, chapter) / "students").glob("*.json"), key=lambda path: path.stat().st_mtime
+        )
         return int(json.loads(newest.read_text(encoding="utf-8"))["requested"])
     except (OSError, ValueError, KeyError, TypeError):
         return USUAL
 
 
-def interviews(
+def make_interviews(
     course: Course,
     chapter: str,
     count: int,
@@ -93,20 +95,20 @@ def interviews(
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
 ) -> list[Interview]:
-    """Return the questions for every student of a graded chapter who has not withdrawn, ordered by student.
+    """Make the interviews of all students of a graded chapter who have not withdrawn, ordered by student.
 
-    Earlier questions about the same code are kept. A student who has answered a question keeps them in any case.
+    Earlier questions are kept if the code is unchanged, or if the student has answered one of them.
 
     Args:
         chapter: the chapter's name.
         count: the number of questions per student.
-        settings: the settings of a run, with the chapter's seed and student package.
+        settings: the grading settings, with the chapter's seed and student package.
         report: called with each student's id when their questions are ready.
         make_executor: creates the executors, instead of worker processes.
-        workers: running worker processes, which stay.
+        workers: running worker processes, which keep running.
 
     Raises:
-        CourseError: if nothing of the chapter is graded, or its student package has no questions.
+        CourseError: if no submission of the chapter is graded, or its student package cannot make questions.
     """
     roster = read_roster(course)
     gone = {student for student, item in roster.items() if item.state}
@@ -121,13 +123,13 @@ def interviews(
     names = {student: item.name for student, item in roster.items()}
     made: dict[str, Interview] = {}
     waiting: dict[str, _Task] = {}
-    with LimitedProcess(parts_of.__module__) as process:
+    with LimitedProcess(make_questions_by_definition.__module__) as process:
         process.start()
         for result in results:
-            task = _task(course, result, count, settings, names.get(result.student) or result.student, process)
-            kept = _read(course, chapter, task, whatever=task.student in answered)
+            task = _make_task(course, result, count, settings, names.get(result.student) or result.student, process)
+            kept = _read_interview(course, chapter, task, whatever=task.student in answered)
             if kept is not None or not task.sources:
-                made[task.student] = kept or task.interview(task.problem)
+                made[task.student] = kept or task.make_interview(task.problem)
             else:
                 waiting[task.student] = task
         if waiting:
@@ -135,16 +137,18 @@ def interviews(
         for done in made:
             report(done)
         settings = replace(settings, kept_output=_KEPT_OUTPUT)
-        for execution in executions(make_executor, settings, _submissions(course, waiting.values()), workers):
+        for execution in run_submissions(
+            make_executor, settings, _build_submissions(course, waiting.values()), workers
+        ):
             task = waiting[execution.student]
-            made[task.student] = _made(task, execution, settings.package, process)
-            _write(course, chapter, made[task.student])
+            made[task.student] = _make_interview(task, execution, settings.package, process)
+            _write_interview(course, chapter, made[task.student])
             report(task.student)
     return [made[student] for student in sorted(made)]
 
 
 def _require_questions(course: Course, chapter: str, settings: GradingSettings) -> None:
-    """Refuse a student package without the module that makes the facts."""
+    """Raise an error if the student package lacks the module that collects facts."""
     if settings.package:
         with zipfile.ZipFile(settings.package) as wheel:
             if _MODULE.replace(".", "/") + ".py" in wheel.namelist():
@@ -158,7 +162,7 @@ def _require_questions(course: Course, chapter: str, settings: GradingSettings) 
 
 @dataclass(frozen=True)
 class _Task:
-    """What is to be done for one student."""
+    """The code and settings for one student's questions."""
 
     student: str
     chapter: str
@@ -169,13 +173,13 @@ class _Task:
     seed: str
     mark: str
     made_from: str
-    problem: str  # why there are no definitions to ask about
+    problem: str  # the reason if there are no definitions to ask about
 
-    def interview(self, problem: str = "", parts: Sequence[Part] = ()) -> Interview:
+    def make_interview(self, problem: str = "", parts: Sequence[DefinitionQuestions] = ()) -> Interview:
         return Interview(self.student, self.name, tuple(parts), escape_unprintable(problem), self.made_from, self.count)
 
 
-def _task(
+def _make_task(
     course: Course, result: GradeResult, count: int, settings: GradingSettings, name: str, process: LimitedProcess
 ) -> _Task:
     seed = f"{settings.seed} {result.chapter} {result.student}"
@@ -187,8 +191,8 @@ def _task(
     try:
         read = nbformat.read(path, as_version=4)
         cells = [cell.source for cell in read.cells if _is_own(cell)]
-        sources = process.call(chosen_definitions, cells, good, seed, seconds=_READING_SECONDS)
-        notebook = _with_questions(read, sources, mark, count)
+        sources = process.call(choose_definitions, cells, good, seed, seconds=_READING_SECONDS)
+        notebook = _add_question_cells(read, sources, mark, count)
     except FailedCallError as error:
         problem, notebook = f"the code could not be read for questions, because {error}", ""
     except Exception as error:  # a graded notebook that was damaged afterwards
@@ -202,14 +206,14 @@ def _is_own(cell: NotebookNode) -> bool:
     return cell.cell_type == "code" and not is_test(cell) and not is_locked(cell)
 
 
-def _with_questions(notebook: NotebookNode, sources: Mapping[str, str], mark: str, enough: int) -> str:
-    """Return a notebook, as JSON, that loads what makes facts, runs a student's cells without tests, and prints facts about their code.
+def _add_question_cells(notebook: NotebookNode, sources: Mapping[str, str], mark: str, enough: int) -> str:
+    """Return a notebook, as JSON, that runs a student's cells without tests, and then prints facts about their code.
 
     Args:
         notebook: the graded notebook.
         sources: the definitions by exercise.
-        mark: the beginning of a line with facts, and a part of the name under which the loaded function waits.
-        enough: so many questions are wanted.
+        mark: the beginning of a line with facts, and a part of the loaded function's name.
+        enough: the number of questions to reach.
     """
     cells = [cell.copy() for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
     for cell in cells:
@@ -222,51 +226,60 @@ def _with_questions(notebook: NotebookNode, sources: Mapping[str, str], mark: st
     return json.dumps(copy)
 
 
-def _submissions(course: Course, tasks: Iterable[_Task]) -> Iterator[Submission]:
+def _build_submissions(course: Course, tasks: Iterable[_Task]) -> Iterator[Submission]:
     for task in tasks:
         path = submitted_notebook(course, task.chapter, task.student)
-        files = companions_of(course, task.chapter, path).files if path.parent.is_dir() else {}
+        files = read_submitted_companions(course, task.chapter, path).files if path.parent.is_dir() else {}
         yield Submission(task.student, task.chapter, task.notebook, files)
 
 
-def _made(task: _Task, execution: Execution, package: str, process: LimitedProcess) -> Interview:
-    """Return the questions made of what one run printed. Nothing that it printed is believed without a look."""
+def _make_interview(task: _Task, execution: Execution, package: str, process: LimitedProcess) -> Interview:
+    """Make an interview from the output of one run, which is verified because student code may have printed it."""
     if not execution.notebook:
-        return task.interview(execution.failure)
+        return task.make_interview(execution.failure)
     outputs = json.loads(execution.notebook)["cells"][-1].get("outputs", [])
-    printed = "".join(_text(output) for output in outputs if output.get("output_type") == "stream")
+    printed = "".join(_output_text(output) for output in outputs if output.get("output_type") == "stream")
     errors = [output for output in outputs if output.get("output_type") == "error"]
     if errors and task.mark not in printed:
         text = f"{errors[0].get('ename')}: {errors[0].get('evalue')}"[:200]
-        return task.interview(f"the code could not be run for questions ({text})")
+        return task.make_interview(f"the code could not be run for questions ({text})")
     try:
         made = process.call(
-            parts_of, printed, task.mark, task.sources, package, task.seed, task.count, seconds=_MAKING_SECONDS
+            make_questions_by_definition,
+            printed,
+            task.mark,
+            task.sources,
+            package,
+            task.seed,
+            task.count,
+            seconds=_MAKING_SECONDS,
         )
     except FailedCallError as error:
-        return task.interview(f"no questions could be made of the code, because {error}")
-    parts = msgspec.convert(made, list[Part])
+        return task.make_interview(f"no questions could be made of the code, because {error}")
+    parts = msgspec.convert(made, list[DefinitionQuestions])
     asked = sum(len(part.questions) for part in parts)
-    return task.interview("" if asked == task.count else f"the code gives {asked} of {task.count} questions", parts)
+    return task.make_interview(
+        "" if asked == task.count else f"the code gives {asked} of {task.count} questions", parts
+    )
 
 
-def _text(output: Mapping[str, Any]) -> str:
+def _output_text(output: Mapping[str, Any]) -> str:
     text: str | Sequence[str] = output.get("text", "")
     return text if isinstance(text, str) else "".join(text)
 
 
 def _interview_path(course: Course, chapter: str, student: str) -> Path:
-    return folder_of(course, chapter) / "students" / f"{student}.json"
+    return interview_folder(course, chapter) / "students" / f"{student}.json"
 
 
-def _write(course: Course, chapter: str, interview: Interview) -> None:
+def _write_interview(course: Course, chapter: str, interview: Interview) -> None:
     path = _interview_path(course, chapter, interview.student)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(asdict(interview), indent=1).encode(), durable=False)
 
 
-def _read(course: Course, chapter: str, task: _Task, *, whatever: bool) -> Interview | None:
-    """Return earlier questions about the same code, or about whatever code; None if the student has no such questions."""
+def _read_interview(course: Course, chapter: str, task: _Task, *, whatever: bool) -> Interview | None:
+    """Read the earlier interview about the same code, or with ``whatever`` about any code; None if there is no such interview."""
     try:
         kept = msgspec.json.decode(_interview_path(course, chapter, task.student).read_bytes(), type=Interview)
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError):

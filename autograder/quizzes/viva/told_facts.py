@@ -1,16 +1,16 @@
-"""Read what students' submissions say about themselves, in a process with a limit: their definitions, and the facts that a run told.
+"""Read untrusted data of submissions in a limited process: their definitions, and the facts that a run printed.
 
 Protects against:
 
-- facts about other code, inputs or mistakes: inputs, properties of calls and diagnoses come from the student package, and changes are
-  compared with all that the code admits
-- results and effects of a changed input that the reference does not have: they are left out
-- facts that :func:`autograder.quizzes.questions.facts.gather` cannot have made: too many, too long, or not text
-- code and facts that take any time or memory: one student's fault costs that student's questions
+- facts about other code, inputs or mistakes: inputs, properties of calls and diagnoses come from the student package, and changes must be
+  possible edits of the code
+- results and effects of a changed input that differ from the reference's: they are left out
+- facts that :func:`autograder.quizzes.questions.facts.gather_facts` cannot have made: too many, too long, or not text
+- code and facts that take too much time or memory: only this student loses the questions
 
 Does not protect against:
 
-- code that tells other effects of changed lines than they have: a run is in the hands of the code that runs
+- code that prints false effects of changed lines, because the code controls its own process
 """
 
 from __future__ import annotations
@@ -35,142 +35,146 @@ from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
 from autograder.quizzes.questions.changes import MOST_CHANGES, MOST_TRIED
-from autograder.quizzes.questions.code import Code, docstring_lines, without_own_decorators
+from autograder.quizzes.questions.code import Code, docstring_lines, remove_course_decorators
 from autograder.quizzes.questions.edits import Edit, possible_edits
-from autograder.quizzes.questions.effects import Effects, effects
-from autograder.quizzes.questions.facts import PERTURBED, Facts, Given, asked_of
+from autograder.quizzes.questions.effects import Effects, find_effects
+from autograder.quizzes.questions.facts import PERTURBED, Facts, SharedFacts, select_calls_and_inputs
 from autograder.quizzes.questions.inputs import LONGEST_RESULT, Input, result_text
-from autograder.quizzes.questions.kinds import questions
+from autograder.quizzes.questions.kinds import make_questions
 from autograder.quizzes.questions.question import Question
 from autograder.static_analysis.cell_ast import UnreadableCellError, parse_cell
 
-# The exercises whose code is run for a student: the further ones, only if the first does not give enough questions.
+# The maximum number of exercises whose code is run for a student, each only if the earlier ones have too few questions.
 _MOST_EXERCISES = 3
-# Definitions with less code than this come last.
+# Definitions with fewer syntax nodes come last.
 _FEW_NODES = 60
 
 
 @dataclass(frozen=True)
-class Part:
+class DefinitionQuestions:
     """The questions about one definition."""
 
     exercise: str
-    source: str  # the student's code
-    hidden_lines: tuple[int, ...]  # the lines of its docstrings
+    source: str  # the student's definition
+    hidden_lines: tuple[int, ...]  # the line numbers of its docstrings
     questions: tuple[Question, ...]
 
 
-def chosen_definitions(cells: Sequence[str], names: Collection[str], seed: str) -> dict[str, str]:
-    """Return the code of some exercises by exercise, in a random order, the shortest ones last; of several definitions the last one counts.
+def choose_definitions(cells: Sequence[str], names: Collection[str], seed: str) -> dict[str, str]:
+    """Choose definitions of exercises from a student's cells, in a random order, short ones last; later definitions replace earlier ones.
 
     Args:
         cells: the source of a student's cells.
         names: the exercises to look for.
-        seed: selects them.
+        seed: the seed of the choice.
     """
     found: dict[str, str] = {}
     for cell in cells:
-        # A cell or a definition that cannot be read has no questions.
+        # Skip cells and definitions that cannot be parsed.
         with suppress(UnreadableCellError, SyntaxError, ValueError, RecursionError, AssertionError):
             tree = parse_cell(cell)
             lines = cell.split("\n")
             for node in tree.body if tree is not None else ():
                 if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in names:
                     first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
-                    found[node.name] = without_own_decorators("\n".join(lines[first - 1 : node.end_lineno]))
+                    found[node.name] = remove_course_decorators("\n".join(lines[first - 1 : node.end_lineno]))
     chosen = random.Random(seed).sample(sorted(found), len(found))
     ordered = sorted(chosen, key=lambda name: len(list(ast.walk(ast.parse(found[name])))) < _FEW_NODES)
     return {name: found[name] for name in ordered[:_MOST_EXERCISES]}
 
 
-def parts_of(
+def make_questions_by_definition(
     output: str, mark: str, sources: Mapping[str, str], package: str, seed: str, count: int
 ) -> list[dict[str, Any]]:
-    """Return the questions by definition, as plain data, from what a run printed; lines that are no facts are left out.
+    """Make the questions by definition, as plain data, from a run's output; skip lines without valid facts.
 
     Args:
         output: the text that the run printed.
         mark: the beginning of a line with facts.
         sources: the definitions by exercise.
         package: the path of the student package that ran.
-        seed: selects the questions.
-        count: the number of questions that are wanted.
+        seed: the seed of the question choice.
+        count: the number of questions to reach.
     """
-    parts: list[Part] = []
+    parts: list[DefinitionQuestions] = []
     lines = (line.removeprefix(mark) for line in output.split("\n") if line.startswith(mark))
     for line, (exercise, source) in zip(lines, sources.items(), strict=False):
         lacking = count - sum(len(part.questions) for part in parts)
-        with suppress(Exception):  # student code can print facts of any form
-            facts = checked_facts(json.loads(line), exercise, source, _sheet(package, exercise))
-            chosen = questions(facts, seed, lacking) if lacking > 0 else []
-            parts += [Part(exercise, source, facts.hidden_lines, tuple(chosen))] if chosen else []
+        with suppress(Exception):  # student code can print anything
+            facts = check_facts(json.loads(line), exercise, source, _read_sheet(package, exercise))
+            chosen = make_questions(facts, seed, lacking) if lacking > 0 else []
+            parts += [DefinitionQuestions(exercise, source, facts.hidden_lines, tuple(chosen))] if chosen else []
     return [asdict(part) for part in parts]
 
 
 @cache
-def _sheet(package: str, exercise: str) -> Sheet:
-    """Return the recorded sheet of an exercise in a student package."""
+def _read_sheet(package: str, exercise: str) -> Sheet:
+    """Read an exercise's recorded sheet from a student package."""
     with zipfile.ZipFile(package) as wheel, TemporaryDirectory() as folder:
         return read_sheet(Path(wheel.extract(f"autograder/checking/recordings/{exercise}.safetensors", folder)))
 
 
-def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sheet) -> Facts:
-    """Return printed facts, with the code and its lines as they were handed in, and the rows and results as the course has them.
+def check_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sheet) -> Facts:
+    """Check printed facts, and return them with the submitted code and without results that differ from the reference's.
 
     Args:
         data: the facts as plain data.
-        exercise: the exercise.
-        source: its definition, as it was handed in.
-        sheet: the visible tests that the facts were made from.
+        exercise: the exercise's name.
+        source: the submitted definition.
+        sheet: the visible tests of the facts.
 
     Raises:
-        ValueError: if they cannot be facts about this code.
+        ValueError: if the data cannot be facts about this code.
     """
-    json.dumps(data, ensure_ascii=False).encode()  # half of a surrogate pair cannot be written to a page
+    json.dumps(
+        data, ensure_ascii=False
+    ).encode()  # raises an error for lone surrogates, which cannot be written to a page
     facts = msgspec.convert(data, Facts, str_keys=True)
     code = Code(exercise, source, {})
-    calls, inputs = asked_of(sheet)
+    calls, inputs = select_calls_and_inputs(sheet)
     if (
         facts.source != source
         or len(facts.changes) > MOST_CHANGES
         or not set(facts.runs) <= set(range(len(inputs)))
-        or any(len(text) > LONGEST_RESULT or not text.isprintable() for text in _texts(facts))
+        or any(len(text) > LONGEST_RESULT or not text.isprintable() for text in _shown_texts(facts))
         or not {n for change in facts.changes for n in change.calls} <= set(range(len(calls)))
         or not {n for change in facts.changes for n in (*change.inputs, *change.results)} <= set(range(len(inputs)))
         or not {change.mistake for change in facts.changes} <= {"", *(one.name for one in sheet.misconceptions)}
         or not _are_possible(source, [change.edit for change in facts.changes])
     ):
         raise ValueError("these are no facts about this code")
-    results, felt = _of_reference(exercise, inputs, [one.number for one in facts.effects])
+    results, felt = _run_reference(exercise, inputs, [one.number for one in facts.effects])
     return replace(
         facts,
         exercise=exercise,
         hidden_lines=docstring_lines(code.tree),
-        given=Given.of(sheet, calls, inputs, facts.changes),
-        # No question asks for a result or an effect that differs from the reference's: it may be made up.
+        given=SharedFacts.from_sheet(sheet, calls, inputs, facts.changes),
+        # A result or effect that differs from the reference's may be forged, so no question asks for it.
         runs={number: text if text == results[number] else "" for number, text in facts.runs.items()},
         effects=tuple(one for one in facts.effects if one in felt),
     )
 
 
-def _texts(facts: Facts) -> Iterator[str]:
-    """Yield the values that the student's process shows."""
+def _shown_texts(facts: Facts) -> Iterator[str]:
+    """Yield the texts that come from the student's process."""
     yield from facts.runs.values()
     yield from (text for change in facts.changes for text in change.results.values())
 
 
 def _are_possible(source: str, told: Sequence[Edit]) -> bool:
-    """Return whether code admits these changes, in this order."""
+    """Return whether these edits are possible edits of the code, in the same order."""
     possible = islice(possible_edits(source), MOST_TRIED)
     return all(any(edit == one for one, _, _ in possible) for edit in told)
 
 
-def _of_reference(
+def _run_reference(
     exercise: str, inputs: Sequence[Input], changed: Sequence[int]
 ) -> tuple[list[str], list[Effects | None]]:
-    """Return what the reference returns for each complete input, as text, and what changes of some inputs do to its results."""
+    """Run the reference; return its result for each complete input, as text, and the effects of changes of some inputs."""
     if exercise not in exercises():
         return [""] * len(inputs), []
     reference = exercises()[exercise].reference
     results = [result_text(LocalSubject(reference).observe(one.request)) if one.complete else "" for one in inputs]
-    return results, [effects(Code.of(reference), inputs[number], number) for number in changed[:PERTURBED]]
+    return results, [
+        find_effects(Code.from_candidate(reference), inputs[number], number) for number in changed[:PERTURBED]
+    ]

@@ -17,7 +17,7 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 
-from autograder.checking.verdict import Diagnosis, Finding, Verdict, paid_text
+from autograder.checking.verdict import Diagnosis, Finding, Verdict, describe_reduced_points
 from autograder.errors import CourseError
 
 _TITLE = re.compile(r"^=== (.+)\n", re.MULTILINE)
@@ -47,7 +47,8 @@ class Attempts(Directive):  # type: ignore[misc] # docutils has no types
         up = "../" * str(env.docname).count("/")
         try:
             pairs = [
-                (attempt, verdict_of(attempt, self.arguments[0])) for attempt in read_attempts("\n".join(self.content))
+                (attempt, check_attempt(attempt, self.arguments[0]))
+                for attempt in read_attempts("\n".join(self.content))
             ]
         except CourseError as error:
             raise self.error(str(error)) from error
@@ -67,7 +68,7 @@ def read_attempts(text: str) -> list[Attempt]:
     return [Attempt(title.strip(), code.strip()) for title, code in zip(parts[::2], parts[1::2], strict=True)]
 
 
-def verdict_of(attempt: Attempt, exercise: str) -> Verdict:
+def check_attempt(attempt: Attempt, exercise: str) -> Verdict:
     """Check an attempt as students do, and return the verdict.
 
     Raises:
@@ -96,11 +97,11 @@ def attempts_html(pairs: list[tuple[Attempt, Verdict]], caption: str, link: Call
 def _attempt_html(attempt: Attempt, verdict: Verdict, link: Callable[[str], str]) -> str:
     rows = "".join(_row_html(finding) for finding in verdict.findings)
     reduced = [finding for finding in verdict.findings if finding.is_reduced]
-    paid = f'<p class="tfc-attempt-paid"><small>{paid_text(reduced)}</small></p>' if reduced else ""
+    paid = f'<p class="tfc-attempt-paid"><small>{describe_reduced_points(reduced)}</small></p>' if reduced else ""
     diagnoses = "".join(_diagnosis_html(diagnosis, verdict, link) for diagnosis in verdict.diagnoses)
     return (
         f'<section class="tfc-attempt" aria-label="{escape(attempt.title)}"><p class="tfc-attempt-title">{escape(attempt.title)}</p>'
-        f'<div class="tfc-attempt-code">{_highlight(attempt.code)}</div>'
+        f'<div class="tfc-attempt-code">{_highlight_code(attempt.code)}</div>'
         f'<div class="tfc-attempt-verdict"><p class="tfc-attempt-score"><code>check({escape(verdict.exercise)})</code> '
         f"<strong>{verdict.score:g} of {verdict.max_score:g} points</strong></p>"
         f'{diagnoses}<ul class="tfc-attempt-rows">{rows}</ul>{paid}</div></section>'
@@ -125,7 +126,7 @@ def _row_html(finding: Finding) -> str:
     )
 
 
-def _highlight(code: str) -> str:
+def _highlight_code(code: str) -> str:
     from sphinx.highlighting import PygmentsBridge
 
     return str(PygmentsBridge("html").highlight_block(code, "python"))

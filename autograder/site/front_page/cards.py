@@ -15,9 +15,9 @@ from pathlib import Path
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from autograder.course.authoring.chapter import Chapter, chapters
+from autograder.course.authoring.chapter import Chapter, load_chapters
 from autograder.errors import CourseError
-from autograder.site.front_page.facts import ChapterSize, chapter_size, hours
+from autograder.site.front_page.facts import ChapterSize, chapter_size, round_to_hours
 from autograder.site.page_parts.closed_chapters import site_chapters
 from tfcourse.lessons.figures.boxes import chips
 from tfcourse.lessons.figures.colours import weight_colour
@@ -38,7 +38,7 @@ class CourseCards(Directive):  # type: ignore[misc] # docutils has no types
     def run(self) -> list[nodes.Node]:
         """Return the cards as raw HTML."""
         env = self.state.document.settings.env
-        course, shown = chapters(Path(env.srcdir)), site_chapters(Path(env.srcdir), env.config.tfcourse_chapters)
+        course, shown = load_chapters(Path(env.srcdir)), site_chapters(Path(env.srcdir), env.config.tfcourse_chapters)
         for chapter in shown:
             env.note_dependency(str(chapter.path))
             env.note_dependency(str(chapter.lesson))
@@ -91,7 +91,7 @@ def _card_html(chapter: Chapter, built: str, link: Callable[[str], str]) -> str:
 def _effort_text(size: ChapterSize) -> str:
     reading = 5 * round(size.reading / 5)
     exercises = f"{size.exercises} exercises" if size.exercises != 1 else "one exercise"
-    solving = hours(size.solving)
+    solving = round_to_hours(size.solving)
     return f"{reading} min to read · {exercises}, {solving} {'hours' if solving > 1 else 'hour'}"
 
 

@@ -21,7 +21,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 from autograder.course.authoring.chapter import Chapter
-from autograder.course.authoring.numbering import efforts
+from autograder.course.authoring.numbering import list_efforts
 from autograder.errors import CourseError
 from autograder.site.page_parts.closed_chapters import site_chapters
 
@@ -91,31 +91,31 @@ class ChapterSize:
 def chapter_size(chapter: Chapter) -> ChapterSize:
     """Return the number of exercises of a chapter and the minutes to read and solve."""
     reading = reading_minutes(chapter.lesson.read_text(encoding="utf-8"))
-    return ChapterSize(len(chapter.exercises()), reading, sum(effort.minutes for effort in efforts(chapter)))
+    return ChapterSize(len(chapter.exercises()), reading, sum(effort.minutes for effort in list_efforts(chapter)))
 
 
-def hours(minutes: int) -> int:
+def round_to_hours(minutes: int) -> int:
     """Round minutes to whole hours, at least one."""
     return max(1, round(minutes / 60))
 
 
 @cache
-def _counts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
+def _compute_counts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
     course = site_chapters(root, names)
     sizes = [chapter_size(chapter) for chapter in course]
     mistakes = sum(len(exercise.misconceptions) for chapter in course for exercise in chapter.exercises())
     return {
         "chapters": str(len(sizes)),
         "exercises": str(sum(size.exercises for size in sizes)),
-        "reading-hours": str(hours(sum(size.reading for size in sizes))),
-        "exercise-hours": str(hours(sum(size.solving for size in sizes))),
+        "reading-hours": str(round_to_hours(sum(size.reading for size in sizes))),
+        "exercise-hours": str(round_to_hours(sum(size.solving for size in sizes))),
         "mistakes": f"{mistakes:,}",
-        "times-nbgrader": str(int(_speed(root)[1])),
-        "submission-seconds": f"{_speed(root)[0]:.2f}",
+        "times-nbgrader": str(int(_read_speed(root)[1])),
+        "submission-seconds": f"{_read_speed(root)[0]:.2f}",
     }
 
 
-def _speed(root: Path) -> tuple[float, float]:
+def _read_speed(root: Path) -> tuple[float, float]:
     """Return the seconds per further submission with two workers, and the ratio of stock nbgrader's time to it."""
     data = json.loads((root / "benchmarks" / "results" / "grading.json").read_text(encoding="utf-8"))
     steady = {row[0]: row[data["columns"].index("steady: wall s each")] for row in data["rows"]}
@@ -123,7 +123,7 @@ def _speed(root: Path) -> tuple[float, float]:
     return seconds, steady["stock nbgrader autograde"] / seconds
 
 
-def count(root: Path, name: str, names: Collection[str] = ()) -> str:
+def course_count(root: Path, name: str, names: Collection[str] = ()) -> str:
     """Return a count about the site's chapters as text, such as ``chapters``, ``exercises`` or ``mistakes``.
 
     Args:
@@ -132,10 +132,10 @@ def count(root: Path, name: str, names: Collection[str] = ()) -> str:
     Raises:
         CourseError: if the count is unknown.
     """
-    return _require_value(_counts(root, tuple(names)), name, "count")
+    return _require_value(_compute_counts(root, tuple(names)), name, "count")
 
 
-def fact(root: Path, name: str) -> str:
+def course_fact(root: Path, name: str) -> str:
     """Return a fact about the course: an attribute of :class:`Facts`.
 
     Raises:
@@ -150,7 +150,7 @@ def _require_value(values: dict[str, str], name: str, kind: str) -> str:
     return values[name]
 
 
-def role(value: Callable[[Path, str, Collection[str]], str]) -> Any:
+def make_role(value: Callable[[Path, str, Collection[str]], str]) -> Any:
     """Return a role function that writes a value as plain text."""
 
     def write(name: str, rawtext: str, text: str, lineno: int, inliner: Any, *_: Any) -> tuple[list[Any], list[Any]]:

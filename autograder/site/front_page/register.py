@@ -14,7 +14,14 @@ from sphinx.util import logging
 from autograder.errors import CourseError
 from autograder.site.front_page.attempts import Attempts
 from autograder.site.front_page.cards import CourseCards
-from autograder.site.front_page.facts import CloneCommands, CourseFacts, WrittenText, count, fact, role
+from autograder.site.front_page.facts import (
+    CloneCommands,
+    CourseFacts,
+    WrittenText,
+    course_count,
+    course_fact,
+    make_role,
+)
 from autograder.site.front_page.hero import Hero, hero, resolve_hero
 from autograder.site.page_parts.closed_chapters import site_chapters
 
@@ -58,8 +65,8 @@ def _first_lesson_name(env: Any) -> str:
 
 def register(app: Sphinx) -> None:
     """Register the front page's roles, directives and nodes."""
-    app.add_role("count", role(count))
-    app.add_role("fact", role(lambda root, name, names: fact(root, name)))
+    app.add_role("count", make_role(course_count))
+    app.add_role("fact", make_role(lambda root, name, names: course_fact(root, name)))
     app.add_role("first-lesson", first_lesson)
     app.add_directive("actions", Actions)
     app.add_directive("attempts", Attempts)

@@ -18,7 +18,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 from autograder.checking.exercise import Exercise
-from autograder.course.authoring.chapter import Chapter, chapters
+from autograder.course.authoring.chapter import Chapter, load_chapters
 
 _LABEL = re.compile(r"^\(([^()\s]+)\)=\s*$|^:(?:name|label): *(\S+)", re.MULTILINE)
 _SECTION = re.compile(r"^\(([^()\s]+)\)=\n+#+ (.+)$", re.MULTILINE)
@@ -29,7 +29,7 @@ _NEAR = 80
 
 def site_chapters(root: Path, names: Collection[str]) -> list[Chapter]:
     """Return the site's chapters with exercises, in lecture order; all of the course's without names."""
-    return [chapter for chapter in chapters(root) if not names or chapter.name in names]
+    return [chapter for chapter in load_chapters(root) if not names or chapter.name in names]
 
 
 def closed_chapters(root: Path, names: Collection[str]) -> list[str]:
@@ -52,19 +52,19 @@ def closed_documents(root: Path, names: Collection[str]) -> set[str]:
     if not closed:
         return set()
     pages = {f"chapters/{name}/{kind}" for name in closed for kind in ("lesson", "exercises")}
-    modules = closed_modules(chapters(root)[0].registry, closed)
+    modules = closed_modules(load_chapters(root)[0].registry, closed)
     return pages | {f"book/api/{module.rpartition('.')[2]}" for module in modules}
 
 
 def remove_closed_documents(contents: dict[str, Any], closed: Collection[str]) -> dict[str, Any]:
     """Return a table of contents without closed documents."""
 
-    def pruned(value: Any) -> Any:
+    def prune(value: Any) -> Any:
         if isinstance(value, list):
-            return [pruned(item) for item in value if not (isinstance(item, dict) and item.get("file") in closed)]
-        return {key: pruned(item) for key, item in value.items()} if isinstance(value, dict) else value
+            return [prune(item) for item in value if not (isinstance(item, dict) and item.get("file") in closed)]
+        return {key: prune(item) for key, item in value.items()} if isinstance(value, dict) else value
 
-    result: dict[str, Any] = pruned(contents)
+    result: dict[str, Any] = prune(contents)
     return result
 
 
@@ -91,14 +91,14 @@ def _write_as_text(app: Sphinx, env: BuildEnvironment, node: pending_xref, conte
     if document := _DOCUMENT.fullmatch(absolute_document(target, str(node.get("refdoc", "")))):
         name, title = document[1], "" if document[2] == "lesson" else "the exercises of "
     else:
-        name, title = _chapter_of_label(root, closed, target), ""
+        name, title = _find_label_chapter(root, closed, target), ""
     if name not in closed:
         return None
     if node.get("refexplicit"):
         return nodes.Text(content.astext())
     chapter = f"chapter {name.partition('_')[0]}"
     heading = _section_headings(root, name).get(target, "")
-    return nodes.Text(heading if heading and chapter in _text_before(node).casefold() else title + chapter)
+    return nodes.Text(heading if heading and chapter in _preceding_text(node).casefold() else title + chapter)
 
 
 def absolute_document(target: str, page: str) -> str:
@@ -119,7 +119,7 @@ def _is_course_module(target: str, node: pending_xref) -> bool:
     return target.startswith("tfcourse.") or str(node.get("py:module") or "").startswith("tfcourse")
 
 
-def _chapter_of_label(root: Path, closed: Sequence[str], label: str) -> str:
+def _find_label_chapter(root: Path, closed: Sequence[str], label: str) -> str:
     return next((name for name in closed if label in _chapter_labels(root, name)), "")
 
 
@@ -133,12 +133,12 @@ def _section_headings(root: Path, chapter: str) -> dict[str, str]:
     return {label: re.sub(r"[$`]", "", heading) for label, heading in _SECTION.findall(text)}
 
 
-def _text_before(node: nodes.Element) -> str:
+def _preceding_text(node: nodes.Element) -> str:
     """Return the end of the text that precedes a node in its paragraph."""
-    return "".join(reversed(list(_texts_before(node))))[-_NEAR:]
+    return "".join(reversed(list(_preceding_texts(node))))[-_NEAR:]
 
 
-def _texts_before(node: nodes.Element) -> Iterator[str]:
+def _preceding_texts(node: nodes.Element) -> Iterator[str]:
     while node.parent is not None and not isinstance(node, nodes.paragraph):
         position = node.parent.index(node)
         yield from (child.astext() for child in reversed(node.parent.children[:position]))

@@ -16,8 +16,8 @@ from pathlib import Path
 from docutils import nodes
 
 from autograder.checking.exercise import Exercise
-from autograder.course.authoring.chapter import Chapter, chapters
-from autograder.course.authoring.numbering import Effort, efforts
+from autograder.course.authoring.chapter import Chapter, load_chapters
+from autograder.course.authoring.numbering import Effort, list_efforts
 from autograder.course.authoring.overview import required_exercises
 from autograder.site.course_map import heading_anchor
 
@@ -50,7 +50,9 @@ class Note:
         return heading_anchor(self.effort.heading)
 
 
-def notes(chapter: Chapter, places: Mapping[str, tuple[Chapter, Effort]], link: Callable[[str], str]) -> list[Note]:
+def build_notes(
+    chapter: Chapter, places: Mapping[str, tuple[Chapter, Effort]], link: Callable[[str], str]
+) -> list[Note]:
     """Return the notes of a chapter, one for each exercise and question.
 
     Args:
@@ -58,7 +60,7 @@ def notes(chapter: Chapter, places: Mapping[str, tuple[Chapter, Effort]], link: 
     """
     points = {question.name: question.points for question in chapter.questions()}
     entries = []
-    for effort in efforts(chapter):
+    for effort in list_efforts(chapter):
         if effort.name in points:
             entries.append(Note(effort, points[effort.name], (), ()))
             continue
@@ -71,7 +73,7 @@ def notes(chapter: Chapter, places: Mapping[str, tuple[Chapter, Effort]], link: 
 
 def efforts_by_name(course: list[Chapter]) -> dict[str, tuple[Chapter, Effort]]:
     """Return the chapter and effort of every exercise and question of the course, by name."""
-    return {effort.name: (chapter, effort) for chapter in course for effort in efforts(chapter)}
+    return {effort.name: (chapter, effort) for chapter in course for effort in list_efforts(chapter)}
 
 
 def _find_prerequisites(
@@ -95,12 +97,12 @@ def add_notes(document: nodes.document, entries: list[Note]) -> None:
     if not sections:
         return
     first = sections[0]
-    first.parent.insert(first.parent.index(first), nodes.raw("", overview(entries), format="html"))
+    first.parent.insert(first.parent.index(first), nodes.raw("", overview_html(entries), format="html"))
     for section in sections:
         note = _find_note(section, by_anchor)
         for paragraph in list(section.findall(nodes.paragraph)):
             if note and _EFFORT.fullmatch(paragraph.astext()):
-                paragraph.replace_self(nodes.raw("", details(note), format="html"))
+                paragraph.replace_self(nodes.raw("", details_html(note), format="html"))
                 break
 
 
@@ -109,7 +111,7 @@ def _find_note(section: nodes.section, by_anchor: Mapping[str, Note]) -> Note | 
     return by_anchor.get(heading_anchor(title.astext())) if title is not None else None
 
 
-def overview(entries: list[Note]) -> str:
+def overview_html(entries: list[Note]) -> str:
     """Return the table of a chapter's exercises as HTML: difficulty, minutes, points and prerequisites."""
     rows = "".join(
         f'<tr><th scope="row"><a href="#{note.anchor}">{note.effort.number} · {_title_html(note.effort.title)}</a></th>'
@@ -131,7 +133,7 @@ def _time_text(minutes: int) -> str:
     return f"{minutes / 60:.0f} h" if minutes >= 90 else f"{minutes} min"
 
 
-def details(note: Note) -> str:
+def details_html(note: Note) -> str:
     """Return the line under an exercise's heading as HTML, with a collapsed list of the points per row."""
     facts = [
         _stars_html(note.effort.difficulty),
@@ -150,13 +152,13 @@ def _prerequisites_html(note: Note) -> str:
     others = [needed for needed in note.needed if not needed.address.startswith("#")]
     parts = []
     if same:
-        parts.append(f"exercise{'s' if len(same) > 1 else ''} {_join(list(map(_link_html, same)))}")
+        parts.append(f"exercise{'s' if len(same) > 1 else ''} {_join_parts(list(map(_link_html, same)))}")
     if others:
-        parts.append(_join([f"<code>{_link_html(needed)}</code>" for needed in others]))
+        parts.append(_join_parts([f"<code>{_link_html(needed)}</code>" for needed in others]))
     return f"you need {' and '.join(parts)}"
 
 
-def _join(parts: list[str]) -> str:
+def _join_parts(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
@@ -180,7 +182,7 @@ def exercises_by_heading(chapter: Chapter) -> dict[str, list[Effort]]:
     An exercise belongs to the last section that its prompt names: a link in an earlier one would come before part of what it needs.
     """
     practised: dict[str, list[Effort]] = {}
-    for effort in {effort.number: effort for effort in efforts(chapter)}.values():
+    for effort in {effort.number: effort for effort in list_efforts(chapter)}.values():
         quotes = _SECTIONS.search(f"{effort.prompt}\n\n")
         for heading in _QUOTED.findall(quotes[1])[-1:] if quotes else ():
             practised.setdefault(" ".join(heading.split()), []).append(effort)
@@ -202,13 +204,13 @@ def add_practice(document: nodes.document, practised: Mapping[str, list[Effort]]
         section.insert(at, nodes.raw("", f'<p class="tfc-practice">Practise: {links}</p>', format="html"))
 
 
-def annotate(document: nodes.document, root: Path, chapter: str, kind: str, link: Callable[[str], str]) -> None:
+def annotate_page(document: nodes.document, root: Path, chapter: str, kind: str, link: Callable[[str], str]) -> None:
     """Add the notes to an exercise page, or the links to exercises to a lesson."""
-    course = [item for item in chapters(root) if item.exercises()]
+    course = [item for item in load_chapters(root) if item.exercises()]
     page = next((item for item in course if item.name == chapter), None)
     if page is None:
         return
     if kind == "exercises":
-        add_notes(document, notes(page, efforts_by_name(course), link))
+        add_notes(document, build_notes(page, efforts_by_name(course), link))
     else:
         add_practice(document, exercises_by_heading(page), link(f"chapters/{chapter}/exercises"))

@@ -24,10 +24,10 @@ from typing import Any
 
 from autograder.course.authoring.chapter import Chapter, find_chapter
 from autograder.course.authoring.myst import lines_outside_code, read_text
-from autograder.course.authoring.numbering import efforts
+from autograder.course.authoring.numbering import list_efforts
 from autograder.course.authoring.printed_values import fill_in_printed, printed_by_expression
 from autograder.course.release.lesson_notebook import executed_lessons
-from autograder.course.release.plain_markdown import PlainMarkdown, references
+from autograder.course.release.plain_markdown import PlainMarkdown, collect_references
 from autograder.errors import CourseError
 from autograder.site.slides.figure import slide_figure
 
@@ -137,7 +137,7 @@ class DeckSources:
 
     def _expanded(self, text: str, deck: Deck, folder: Path) -> str:
         """Return a text of a deck with its figures, exercises, citations and slides of other decks."""
-        plain = PlainMarkdown("", references(self._root))
+        plain = PlainMarkdown("", collect_references(self._root))
         text = _CITATION.sub(lambda match: plain(match[0]), text)
         root = Path(os.path.relpath(self._root, folder)).as_posix()
         text = text.replace(_FROM_ROOT, f"{{literalinclude}} {root}/")
@@ -174,7 +174,7 @@ class DeckSources:
         if deck.chapter is None:
             raise CourseError("the deck belongs to no chapter, so it has no exercises", where=deck.path)
         first, _, last = numbers.partition("-")
-        entries = {effort.number: effort for effort in efforts(deck.chapter)}
+        entries = {effort.number: effort for effort in list_efforts(deck.chapter)}
         listed = range(int(first or 1), int(last or first or max(entries)) + 1)
         address = f"../chapters/{deck.chapter.name}/exercises.html"
         try:

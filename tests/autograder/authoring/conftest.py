@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, Misconception
-from autograder.course.authoring.chapter import Chapter, chapters
+from autograder.course.authoring.chapter import Chapter, load_chapters
 from autograder.course.authoring.sync import sync
 from autograder.course.folder import Course
 from autograder.course.release.answer_keys import record_answer_keys
@@ -206,7 +206,7 @@ class SmallCourse:
         return REGISTRY
 
     def chapter(self, name: str = FIRST) -> Chapter:
-        return next(chapter for chapter in chapters(self.root, REGISTRY) if chapter.name == name)
+        return next(chapter for chapter in load_chapters(self.root, REGISTRY) if chapter.name == name)
 
     def edit(self, path: Path, old: str, new: str) -> None:
         text = path.read_text(encoding="utf-8")

@@ -120,7 +120,7 @@ print(json.dumps({{
     "reference": check(about.reference).score,
     "stub": stub.score,
     "mistakes": {{
-        m.name: [d.name for d in decide(about.sheet(hidden=True), LocalSubject(m.wrong)).diagnoses]
+        m.name: [d.name for d in decide(about.sheet(hidden=True), LocalSubject(m.implementation)).diagnoses]
         for m in about.misconceptions
     }},
 }}))

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from autograder.course.authoring.chapter import find_chapter
-from autograder.course.authoring.selection import parts_of, summary_of
+from autograder.course.authoring.selection import list_notebook_parts, summarise_notebook
 from autograder.course.authoring.solution_notebook import solution_notebook
 
 ROOT = Path(__file__).parents[3]
@@ -40,8 +40,8 @@ def notebook(exercises: dict[str, float], questions: dict[str, float]) -> nbform
 )
 def test_exercises_and_questions_are_counted(exercises, questions, sentence) -> None:
     made = notebook(exercises, questions)
-    assert summary_of(made) == sentence
-    assert parts_of(made) == [*exercises.items(), *questions.items()]
+    assert summarise_notebook(made) == sentence
+    assert list_notebook_parts(made) == [*exercises.items(), *questions.items()]
 
 
 def test_the_overview_adds_up_and_its_short_path_leaves_nothing_out_that_it_needs() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.course.authoring.myst import CodeCell, notebook_of, read_text, rewrite_code_cells, write_notebook
+from autograder.course.authoring.myst import CodeCell, parse_notebook, read_text, rewrite_code_cells, write_notebook
 from autograder.errors import CourseError
 
 HERE = Path("exercises.md")
@@ -49,12 +49,12 @@ End\twithout a newline"""
 
 
 def test_cells_have_ids_from_their_grade_id_or_their_content() -> None:
-    notebook = notebook_of(TEXT, HERE)
+    notebook = parse_notebook(TEXT, HERE)
     assert [cell.cell_type for cell in notebook.cells] == ["markdown", "code", "markdown", "code", "markdown"]
     assert notebook.cells[3].id == "second"
     assert notebook.cells[4].id == "last"
-    assert notebook_of(TEXT + "!", HERE).cells[1].id == notebook.cells[1].id
-    assert len({cell.id for cell in notebook_of(TEXT + "\n+++\nProse.\n+++\nProse.", HERE).cells}) == 7
+    assert parse_notebook(TEXT + "!", HERE).cells[1].id == notebook.cells[1].id
+    assert len({cell.id for cell in parse_notebook(TEXT + "\n+++\nProse.\n+++\nProse.", HERE).cells}) == 7
     nbformat.validate(notebook)
 
 
@@ -92,7 +92,7 @@ def test_points_that_cannot_be_found_are_asked_for() -> None:
 )
 def test_what_is_no_notebook_is_refused_with_its_place(text: str, complaint: str) -> None:
     with pytest.raises(CourseError, match=complaint) as caught:
-        notebook_of(text, HERE)
+        parse_notebook(text, HERE)
     assert caught.value.where == "exercises.md"
 
 
@@ -105,7 +105,7 @@ def test_a_missing_file_and_another_encoding_are_told_apart(tmp_path: Path) -> N
 
 
 def test_a_notebook_that_jupyter_would_refuse_is_not_written() -> None:
-    notebook: Any = notebook_of(TEXT, HERE)
+    notebook: Any = parse_notebook(TEXT, HERE)
     notebook.cells[0]["id"] = "no blanks allowed"
     with pytest.raises(CourseError, match="not valid"):
         write_notebook(notebook)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.authoring.chapter import chapters
-from autograder.course.authoring.myst import notebook_of
+from autograder.course.authoring.chapter import load_chapters
+from autograder.course.authoring.myst import parse_notebook
 from autograder.course.release.lesson_notebook import lesson_name
-from autograder.course.release.plain_markdown import PlainMarkdown, References, references
+from autograder.course.release.plain_markdown import PlainMarkdown, References, collect_references
 
 ROOT = Path(__file__).parents[3]
 KNOWN = References(
@@ -45,10 +45,10 @@ def test_a_role_without_a_plain_form_is_refused() -> None:
         PlainMarkdown("03_x", KNOWN)("{kbd}`Ctrl`")
 
 
-@pytest.mark.parametrize("chapter", chapters(ROOT), ids=lambda chapter: chapter.name)
+@pytest.mark.parametrize("chapter", load_chapters(ROOT), ids=lambda chapter: chapter.name)
 def test_nothing_of_myst_is_left_in_a_lesson(chapter) -> None:
-    cells = notebook_of(chapter.lesson.read_text(encoding="utf-8"), chapter.lesson).cells
-    turn = PlainMarkdown(chapter.name, references(ROOT))
+    cells = parse_notebook(chapter.lesson.read_text(encoding="utf-8"), chapter.lesson).cells
+    turn = PlainMarkdown(chapter.name, collect_references(ROOT))
     turn.number_equations(cell.source for cell in cells if cell.cell_type == "markdown")
     texts = [turn(cell.source) for cell in cells if cell.cell_type == "markdown"]
     assert not [text for text in texts if re.search(r"\{[a-z:]+\}`|^```\{|^\([\w-]+\)=|\$\$ \(eq", text, re.MULTILINE)]
@@ -56,6 +56,6 @@ def test_nothing_of_myst_is_left_in_a_lesson(chapter) -> None:
 
 
 def test_authors_are_written_as_on_the_site() -> None:
-    works = references(ROOT).works
+    works = collect_references(ROOT).works
     assert works["velickovic2018"] == ("Veličković et al.", "2018")
     assert "others" not in " ".join(names for names, _ in works.values())

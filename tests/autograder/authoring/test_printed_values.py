@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from myst_nb.core.read import read_myst_markdown_notebook
 
-from autograder.course.authoring.printed_values import append_values_cell, count_values, fill_in, printed_values
+from autograder.course.authoring.printed_values import append_values_cell, count_values, fill_in_values, printed_values
 from autograder.errors import CourseError
 
 LESSON = """---
@@ -40,7 +40,7 @@ def test_expressions_are_evaluated_by_a_hidden_cell_after_the_others() -> None:
 
 def test_values_take_the_place_of_their_expressions_in_prose_and_formulas_but_not_in_code() -> None:
     assert count_values(LESSON) == 4
-    filled = fill_in(LESSON, VALUES)
+    filled = fill_in_values(LESSON, VALUES)
     assert "falls to 0.25, by \N{MINUS SIGN}0.75; $x^{2} = -3$ of 1,234." in filled
     assert 'f"{{x}}"' in filled
 

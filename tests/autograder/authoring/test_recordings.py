@@ -20,7 +20,7 @@ def test_a_recording_is_kept_and_used_again(tmp_path: Path, monkeypatch: pytest.
     first = record_answer_keys([CAUSAL], tmp_path)
     (path,) = (tmp_path / FOLDER).iterdir()
     assert read_sheet(path).exercise == "causal_mask"
-    monkeypatch.setattr(module, "_record", lambda exercise: pytest.fail("it was computed again"))
+    monkeypatch.setattr(module, "_record_sheet", lambda exercise: pytest.fail("it was computed again"))
     assert record_answer_keys([CAUSAL], tmp_path) == first == {"causal_mask": path.read_bytes()}
 
 

@@ -13,7 +13,7 @@ from click.testing import Result
 from nbgrader.api import Gradebook
 
 from autograder.course.authoring.chapter import find_chapter, grade_id
-from autograder.course.authoring.selection import provided_exercises, select
+from autograder.course.authoring.selection import provided_exercises, select_exercises
 from autograder.course.authoring.solution_notebook import source_notebook
 from autograder.course.course_file import course_file_path, read_course_file
 from autograder.course.course_file_edits import set_selection
@@ -30,7 +30,7 @@ def ids(notebook: Any) -> list[str]:
 
 
 def test_sections_of_left_out_exercises_are_gone() -> None:
-    chapter = select(find_chapter(ROOT, "07"), lambda name: name in ("greedy_search", "top_p"))
+    chapter = select_exercises(find_chapter(ROOT, "07"), lambda name: name in ("greedy_search", "top_p"))
     notebook = source_notebook(chapter)
     assert ids(notebook) == ["setup", "greedy_search", "test_greedy_search", "top_p", "test_top_p"]
     text = "\n".join(cell.source for cell in notebook.cells if cell.source.startswith("## "))
@@ -41,7 +41,7 @@ def test_sections_of_left_out_exercises_are_gone() -> None:
 
 
 def test_what_an_exercise_builds_on_is_provided() -> None:
-    chapter = select(find_chapter(ROOT, "07"), lambda name: name == "beam_search")
+    chapter = select_exercises(find_chapter(ROOT, "07"), lambda name: name == "beam_search")
     assert [exercise.name for exercise in provided_exercises(chapter)] == ["length_penalty"]
     cells = source_notebook(chapter).cells
     cell = next(cell for cell in cells if grade_id(cell) == "provided")

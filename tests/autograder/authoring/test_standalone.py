@@ -123,7 +123,7 @@ def test_every_mistake_of_a_course_runs_alone_and_is_recognised(small: Any) -> N
     for exercise in small.registry.values():
         for mistake in exercise.misconceptions:
             scope = cell()
-            run(standalone_source(mistake.wrong, rename=exercise.name), scope)
+            run(standalone_source(mistake.implementation, rename=exercise.name), scope)
             verdict = decide(exercise.sheet(hidden=True, seed=3), LocalSubject(scope[exercise.name]))
             assert mistake.diagnosis in verdict.diagnoses, f"{exercise.name}: {mistake.name}\n{verdict}"
 
@@ -131,6 +131,6 @@ def test_every_mistake_of_a_course_runs_alone_and_is_recognised(small: Any) -> N
 def test_every_mistake_of_the_course_itself_can_be_handed_in_by_a_sample_student() -> None:
     for exercise in exercises().values():
         for mistake in exercise.misconceptions:
-            source = standalone_source(mistake.wrong, rename=exercise.name)
+            source = standalone_source(mistake.implementation, rename=exercise.name)
             compile(source, f"<{exercise.name}, {mistake.name}>", "exec")
             assert "misconception" not in source, f"{exercise.name}, {mistake.name}: its declaration came along"

@@ -204,7 +204,7 @@ def test_a_borrowed_solution_earns_nothing_and_is_told_why(exercise, sheet):
 @pytest.mark.parametrize("index", range(6))
 def test_a_known_mistake_is_recognised_in_every_aspect_that_it_fails_and_in_no_other(exercise, verdict_on, index):
     mistake = exercise.misconceptions[index]
-    verdict = verdict_on(mistake.wrong)
+    verdict = verdict_on(mistake.implementation)
     assert not verdict.passed
     assert set(named(verdict).values()) == {mistake.name}
     assert verdict.diagnoses == (mistake.diagnosis,)
@@ -249,7 +249,7 @@ def test_answers_to_hidden_questions_do_not_choose_the_mistake_that_is_named(exe
 
     for mistake in exercise.misconceptions:
 
-        def chosen(x, y, wrong=mistake.wrong):
+        def chosen(x, y, wrong=mistake.implementation):
             if is_visible(x, y):
                 raise RuntimeError
             return wrong(x, y)
@@ -368,11 +368,11 @@ def test_a_mistake_is_asked_no_more_than_it_takes_to_tell_it_from_an_answer(shee
     verdict = decide(noted, LocalSubject(lambda x, y: x * 7 + y))  # nobody's mistake
     failed = [j for j, finding in enumerate(verdict.findings) if not finding.passed]
     assert set(asked) == {(i, j, 0) for i in range(len(sheet.misconceptions)) for j in failed}
-    assert list(noted.answered) == asked
+    assert list(noted.computed_answers) == asked
     # Whoever makes a known mistake is compared to the end with that one.
-    decide(noted, LocalSubject(exercise.misconceptions[0].wrong))
+    decide(noted, LocalSubject(exercise.misconceptions[0].implementation))
     everything = {(0, j, k) for j, section in enumerate(sheet.sections) for k in range(len(section.probes))}
-    assert everything <= set(noted.answered)
+    assert everything <= set(noted.computed_answers)
 
 
 def test_all_wrong_inputs_that_raise_no_error_are_shown_at_once_and_a_valid_one_is_called_valid() -> None:

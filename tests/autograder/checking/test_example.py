@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from autograder.checking.example import example
+from autograder.checking.example import describe_wrong_answer
 from autograder.checking.request import Observation, Request, flatten_outputs
 
 LOGITS = torch.arange(1.0, 45.0).reshape(4, 11) / 4
@@ -15,7 +15,7 @@ LOGITS = torch.arange(1.0, 45.0).reshape(4, 11) / 4
 def shown(mine, theirs, *, judge="matches", action="call", options=None, init=None, **arguments):
     """The example for one question with these two answers."""
     observed = [[Observation(outputs=flatten_outputs(value))] for value in (mine, theirs)]
-    return example(judge, [Request(action, arguments, init=init)], *observed, options or {})
+    return describe_wrong_answer(judge, [Request(action, arguments, init=init)], *observed, options or {})
 
 
 def sides(text):
@@ -154,4 +154,4 @@ def test_arguments_of_the_constructor_are_told_and_so_is_that_there_are_none():
     ],
 )
 def test_an_error_shows_what_it_was_raised_for(mine, theirs, text):
-    assert example("answers", [Request("call", {"k": 0})], [mine], [theirs], {}) == text
+    assert describe_wrong_answer("answers", [Request("call", {"k": 0})], [mine], [theirs], {}) == text

@@ -8,7 +8,7 @@ from autograder.checking import rows
 from autograder.checking.decision import decide
 from autograder.checking.draw import Case
 from autograder.checking.exercise import HIDDEN_ROUNDS, Exercise, Misconception
-from autograder.checking.request import content
+from autograder.checking.request import content_key
 from autograder.checking.subject import LocalSubject
 
 
@@ -51,7 +51,7 @@ def test_the_same_arguments_give_the_same_sheet_and_others_give_others(exercise)
         return repr([section.probes for section in exercise.sheet(**arguments).sections])
 
     first = asked(hidden=True, seed=3)
-    exercise.sheet.__globals__["_sheet"].cache_clear()
+    exercise.sheet.__globals__["_build_sheet"].cache_clear()
     assert asked(hidden=True, seed=3) == first
     assert asked(hidden=True, seed=4) != first
     # The visible questions are those that students have.
@@ -73,7 +73,7 @@ def test_a_question_of_several_aspects_has_one_answer_and_the_visible_ones_are_t
     answers = [answer for section in hidden.sections for given in section.expected for answer in given]
     by_question = {}
     for request, answer in zip(requests, answers, strict=True):
-        by_question.setdefault(content(request), set()).add(id(answer))
+        by_question.setdefault(content_key(request), set()).add(id(answer))
     assert len(by_question) < len(requests)
     assert all(len(found) == 1 for found in by_question.values())
     for some, more in zip(visible.sections, hidden.sections, strict=True):
@@ -84,9 +84,9 @@ def test_a_question_of_several_aspects_has_one_answer_and_the_visible_ones_are_t
 def test_what_mistakes_answer_to_visible_questions_is_known_on_both_sheets(exercise):
     visible, hidden = exercise.sheet(seed=9), exercise.sheet(hidden=True, seed=9)
     assert hidden.answer(0, 0, 0) is visible.answer(0, 0, 0)
-    assert (0, 0, 0) not in hidden.answered
+    assert (0, 0, 0) not in hidden.computed_answers
     last = len(hidden.sections[0].probes) - 1
-    assert hidden.answer(0, 0, last) is hidden.answered[0, 0, last]
+    assert hidden.answer(0, 0, last) is hidden.computed_answers[0, 0, last]
 
 
 def test_rules_are_looked_at_once_for_visible_and_hidden_questions_and_by_the_seed(exercise):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from autograder.checking.decision import CollectedAnswers, judge_answers
-from autograder.checking.hidden_messages import FORBIDDEN, OWN_KINDS, WRONG, told_kind
+from autograder.checking.hidden_messages import FORBIDDEN, OWN_KINDS, WRONG, public_error_name
 from autograder.checking.judges import JUDGES
 from autograder.checking.request import Observation, Request
 from autograder.checking.rows import Probe
@@ -71,5 +71,5 @@ def test_which_forbidden_function_was_called_is_not_told() -> None:
 
 
 def test_of_all_kinds_of_exceptions_only_the_graders_own_are_named() -> None:
-    assert all(told_kind(kind) == kind for kind in OWN_KINDS)
-    assert {told_kind(kind) for kind in ("IndexError", "KeyboardInterrupt", "NotAsked0727")} == {"an exception"}
+    assert all(public_error_name(kind) == kind for kind in OWN_KINDS)
+    assert {public_error_name(kind) for kind in ("IndexError", "KeyboardInterrupt", "NotAsked0727")} == {"an exception"}

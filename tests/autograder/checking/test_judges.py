@@ -8,9 +8,16 @@ import torch
 from torch import nn
 
 from autograder.checking.executed_lines import HIDDEN
-from autograder.checking.judges import JUDGES, alike_at_a_glance, glance, judge, look, same_answer
-from autograder.checking.request import Observation, containers_in, flatten_outputs
-from autograder.checking.tolerance import tolerance_for
+from autograder.checking.judges import (
+    JUDGES,
+    fingerprint_answer,
+    is_same_answer,
+    judge,
+    match_fingerprints,
+    select_view,
+)
+from autograder.checking.request import Observation, flatten_outputs, list_container_kinds
+from autograder.checking.tolerance import choose_tolerance
 
 X = torch.tensor([[0.5, -1.25, 2.0], [3.5, -0.75, 1.5]])
 INF, NAN = math.inf, math.nan
@@ -18,7 +25,7 @@ INF, NAN = math.inf, math.nan
 
 def seen(value, **fields):
     """An observation of a result, as it is returned."""
-    return Observation(outputs=flatten_outputs(value), containers=containers_in(value), **fields)
+    return Observation(outputs=flatten_outputs(value), containers=list_container_kinds(value), **fields)
 
 
 def verdict(name, mine, theirs, **options):
@@ -31,7 +38,7 @@ def verdict(name, mine, theirs, **options):
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16], ids=str)
 def test_numbers_may_differ_by_the_tolerance_of_their_dtype_and_by_no_more(dtype):
-    allowed = tolerance_for(dtype)
+    allowed = choose_tolerance(dtype)
     expected = X.to(dtype)
     edge = allowed.absolute + allowed.relative * expected.double().abs()
     assert verdict("matches", expected.double() + 0.5 * edge, expected) is None
@@ -152,7 +159,7 @@ def test_where_no_containers_are_told_a_gap_tells_an_empty_list():
 
 def test_comparing_decides_as_isclose_does_whatever_the_numbers_are_and_no_message_shows_the_largest_float():
     for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64):
-        allowed = tolerance_for(dtype)
+        allowed = choose_tolerance(dtype)
         tolerances = {"rtol": allowed.relative, "atol": allowed.absolute}
         near = 1 + 0.5 * allowed.relative
         floats = [0.0, 1.0, near, -1.0, 300.0, 300 * near, INF, -INF, NAN]
@@ -167,7 +174,7 @@ def test_comparing_decides_as_isclose_does_whatever_the_numbers_are_and_no_messa
                 assert (said is None) == right, (a, b)
                 assert "e+308" not in (said or "")
                 assert "e+38" not in (said or "")
-                assert same_answer(seen(x), seen(y)) == alike, (a, b)
+                assert is_same_answer(seen(x), seen(y)) == alike, (a, b)
 
 
 # ---------------------------------------------------------------------------------------------------------- behaviour
@@ -270,10 +277,10 @@ def test_a_model_that_was_trained_is_examined_by_the_weights_that_are_left_of_it
 
 
 def test_a_view_narrows_step_by_step_and_knows_nothing_else():
-    torch.testing.assert_close(look(X, [("narrow", 0, 1, 1), ("narrow", -1, 0, 2)]), X[1:, :2])
-    assert look("text", [("narrow", 0, 0, 1)]) == "text"
+    torch.testing.assert_close(select_view(X, [("narrow", 0, 1, 1), ("narrow", -1, 0, 2)]), X[1:, :2])
+    assert select_view("text", [("narrow", 0, 0, 1)]) == "text"
     with pytest.raises(ValueError, match="flip"):
-        look(X, [("flip", 0)])
+        select_view(X, [("flip", 0)])
 
 
 # ------------------------------------------------------------------------------------------------------------- errors
@@ -318,8 +325,8 @@ DAMAGING, HELD = seen(X, mutated=("q",)), seen(X, attached=("output",))
     ],
 )
 def test_two_answers_are_the_same_if_numbers_errors_and_damage_are(one, other, options, same):
-    assert same_answer(one, other, **options) is same
-    assert same_answer(other, one, **options) is same
+    assert is_same_answer(one, other, **options) is same
+    assert is_same_answer(other, one, **options) is same
 
 
 def test_weights_that_do_not_fit_are_told_without_the_kind_of_error():
@@ -350,13 +357,13 @@ ANSWERS = [
 
 @pytest.mark.parametrize("what", [{}, {"damage": True}, {"hold": True}], ids=["results", "damage", "hold"])
 def test_a_glance_never_parts_answers_that_are_the_same(what):
-    glances = [glance(answer, **what) for answer in ANSWERS]
+    glances = [fingerprint_answer(answer, **what) for answer in ANSWERS]
     kinds = torch.tensor([kind for kind, _ in glances])
     lasts = torch.tensor([last for _, last in glances], dtype=torch.float64)
     for mine in ANSWERS:
-        near = alike_at_a_glance(mine, kinds, lasts, **what).tolist()
+        near = match_fingerprints(mine, kinds, lasts, **what).tolist()
         for theirs, maybe in zip(ANSWERS, near, strict=True):
-            assert maybe or not same_answer(mine, theirs, **what), (mine, theirs)
+            assert maybe or not is_same_answer(mine, theirs, **what), (mine, theirs)
 
 
 def test_a_strange_object_does_not_stop_a_judge():

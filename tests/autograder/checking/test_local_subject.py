@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from autograder.checking.request import Request
-from autograder.checking.subject import LocalSubject, code_of
+from autograder.checking.subject import LocalSubject, list_code_objects
 
 from .subjects import ACTIONS, local
 
@@ -49,8 +49,8 @@ def watched(candidate, off_limits, action="call", **more):
 
 def test_a_decorated_solution_is_known_by_its_own_code_and_not_by_its_decorator_s():
     decorated = torch.no_grad()(solution)
-    assert code_of(decorated) == code_of(solution)
-    assert watched(torch.no_grad()(lambda x: x * 2), code_of(decorated)) is None, "everybody may decorate"
+    assert list_code_objects(decorated) == list_code_objects(solution)
+    assert watched(torch.no_grad()(lambda x: x * 2), list_code_objects(decorated)) is None, "everybody may decorate"
 
 
 @pytest.mark.parametrize(
@@ -65,19 +65,21 @@ def test_a_decorated_solution_is_known_by_its_own_code_and_not_by_its_decorator_
 @pytest.mark.parametrize("action", ACTIONS)
 def test_the_course_s_own_solution_may_not_run_inside_a_candidate(borrowed, action):
     assert watched(borrowed, frozenset(), action) is None
-    assert "UsesReferenceError: it calls the course's own solution" in watched(borrowed, code_of(solution), action)
+    assert "UsesReferenceError: it calls the course's own solution" in watched(
+        borrowed, list_code_objects(solution), action
+    )
 
 
 def test_a_class_that_borrows_one_method_is_refused():
-    assert code_of(SolutionLayer) == {SolutionLayer.__init__.__code__, SolutionLayer.forward.__code__}
+    assert list_code_objects(SolutionLayer) == {SolutionLayer.__init__.__code__, SolutionLayer.forward.__code__}
     request = {"init": {}, "state": {"row": ROW}}
     assert watched(BorrowedForward, frozenset(), **request) is None
-    assert "SolutionLayer.forward" in watched(BorrowedForward, code_of(SolutionLayer), **request)
+    assert "SolutionLayer.forward" in watched(BorrowedForward, list_code_objects(SolutionLayer), **request)
 
 
 def test_watching_for_borrowed_code_ends_with_the_request():
     before = sys.getprofile()
-    watched(lambda x: 1 / 0, code_of(solution))
+    watched(lambda x: 1 / 0, list_code_objects(solution))
     assert sys.getprofile() is before
     assert solution(2) == 4
 

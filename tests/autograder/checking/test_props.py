@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from autograder.checking.draw import Case, Draw
-from autograder.checking.props import KINDS, Perceptron, build
+from autograder.checking.props import KINDS, Perceptron, build_fixtures
 from autograder.checking.recorded import _pack, _Store, _unpack
 from autograder.checking.request import Observation, Request
 from autograder.checking.subject import LocalSubject
@@ -126,7 +126,7 @@ def test_an_optimiser_takes_the_steps_of_pytorchs_own(kind: str, theirs: Any, op
 
 def built(kind: str, **prop: Any) -> dict[str, Any]:
     """A small network and an optimiser of it."""
-    return build(
+    return build_fixtures(
         {
             "model": {"kind": "Perceptron", "init": {"inputs": 3, "hidden": 4, "outputs": 2}},
             "optimizer": {"kind": kind, "of": "model", "init": {"lr": 0.5}, **prop},
@@ -166,10 +166,10 @@ def test_an_optimiser_has_the_face_that_pytorchs_documentation_shows(kind: str) 
 def test_optimisers_do_not_bring_pytorchs_compiler_along() -> None:
     code = (
         "import sys, torch\n"
-        "from autograder.checking.props import build\n"
+        "from autograder.checking.props import build_fixtures\n"
         "model = {'kind': 'Perceptron', 'init': {'inputs': 3, 'hidden': 4, 'outputs': 2}}\n"
         "for kind in ('SGD', 'Adam'):\n"
-        "    made = build({'model': model, 'optimizer': {'kind': kind, 'of': 'model', 'init': {'lr': 0.1}}})\n"
+        "    made = build_fixtures({'model': model, 'optimizer': {'kind': kind, 'of': 'model', 'init': {'lr': 0.1}}})\n"
         "    made['model'](torch.ones(1, 3)).sum().backward()\n"
         "    made['optimizer'].step()\n"
         "    made['optimizer'].zero_grad()\n"
@@ -181,7 +181,7 @@ def test_optimisers_do_not_bring_pytorchs_compiler_along() -> None:
 
 def test_a_model_may_be_given_as_an_examination_has_left_it_and_drops_only_while_it_is_trained() -> None:
     init = {"inputs": 3, "hidden": 4, "outputs": 2, "dropout": 1.0}
-    made = build({name: {"kind": "Perceptron", "init": init, "training": name == "a"} for name in ("a", "b")})
+    made = build_fixtures({name: {"kind": "Perceptron", "init": init, "training": name == "a"} for name in ("a", "b")})
     assert [made[name].training for name in ("a", "b")] == [True, False]
     torch.testing.assert_close(made["a"](torch.ones(1, 3))[0], made["a"].second.bias)
     assert not torch.equal(made["b"](torch.ones(1, 3))[0], made["b"].second.bias)

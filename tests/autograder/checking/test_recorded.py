@@ -24,7 +24,7 @@ def path(tmp_path, sheet) -> Path:
 def build(path, monkeypatch) -> Path:
     """A student build that has the small exercise."""
     monkeypatch.setattr(recorded, "FOLDER", path.parent)
-    recorded._load.cache_clear()
+    recorded._load_sheet.cache_clear()
     return path.parent
 
 
@@ -72,7 +72,7 @@ def test_what_cannot_be_recorded_is_refused(tmp_path, value, message):
 
 def test_a_recording_has_no_code_of_a_solution_or_of_a_mistake(exercise, path):
     text = path.read_bytes().decode("latin-1")
-    for code in (exercise.reference, *(item.wrong for item in exercise.misconceptions)):
+    for code in (exercise.reference, *(item.implementation for item in exercise.misconceptions)):
         assert f"def {code.__name__}" not in text
         assert ".mean(" not in text
     assert "The factor of two is missing." in text, "the words for students are there"
@@ -83,7 +83,7 @@ def test_a_recording_has_no_code_of_a_solution_or_of_a_mistake(exercise, path):
 
 @pytest.mark.usefixtures("build")
 def test_a_student_build_decides_like_the_live_check(exercise, verdict_on):
-    for code in (exercise.reference, *(item.wrong for item in exercise.misconceptions)):
+    for code in (exercise.reference, *(item.implementation for item in exercise.misconceptions)):
 
         def candidate(x, y, code=code):
             return code(x, y)

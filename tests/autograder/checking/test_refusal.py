@@ -19,7 +19,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from autograder.checking import refusal
 from autograder.checking.draw import Case
-from autograder.checking.refusal import ForbiddenFunctionError, refused
+from autograder.checking.refusal import ForbiddenFunctionError, refusing_functions
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
 from autograder.checks.ch01_recurrent.pytorch_cells import RECURRENT_LAYERS
@@ -132,7 +132,7 @@ NORMALISING: dict[str, Way] = {
 )
 def test_no_way_leads_to_what_is_forbidden(names: tuple[str, ...], way: Way) -> None:
     before = way(X)
-    with refused("attend", names) as called, pytest.raises(ForbiddenFunctionError, match="attend"):
+    with refusing_functions("attend", names) as called, pytest.raises(ForbiddenFunctionError, match="attend"):
         way(X)
     assert called
     assert called <= set(names)
@@ -151,14 +151,14 @@ RECORDING: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("way", RECORDING.values(), ids=RECORDING.keys())
 def test_no_graph_is_recorded(way: Callable[[], Any]) -> None:
-    with refused("attend", FUSED) as called, pytest.raises(ForbiddenFunctionError):
+    with refusing_functions("attend", FUSED) as called, pytest.raises(ForbiddenFunctionError):
         way()
     assert called
 
 
 def test_other_functions_work_meanwhile() -> None:
     expected = torch.softmax(X @ X.transpose(-2, -1), -1) @ X
-    with refused("attend", FUSED) as called:
+    with refusing_functions("attend", FUSED) as called:
         torch.testing.assert_close(torch.softmax(X @ X.transpose(-2, -1), -1) @ X, expected)
         F.layer_norm(X, (WIDTH,))
         torch.eye(2).trace()  # the name of a recorder is that of an operator, too
@@ -166,7 +166,7 @@ def test_other_functions_work_meanwhile() -> None:
 
 
 def test_a_layer_may_be_made_and_its_call_is_refused_under_its_own_name() -> None:
-    with refused("cell", RECURRENT_LAYERS) as called:
+    with refusing_functions("cell", RECURRENT_LAYERS) as called:
         layer = nn.LSTM(WIDTH, 2)
         assert not called
         with pytest.raises(ForbiddenFunctionError, match=r"^LSTM is refused"):
@@ -203,6 +203,8 @@ FLEX = {"flex_attention", "math_attention", "_math_attention_inner", "sdpa_dense
 def test_every_forbidden_name_exists() -> None:
     names = {name for exercise in exercises().values() for name in exercise.forbidden}
     forbidden.prepare()
-    unknown = {name for name in names if name not in refusal.operators() and name not in refusal.python_functions()}
+    unknown = {
+        name for name in names if name not in refusal.list_kernels() and name not in refusal.list_python_functions()
+    }
     # PyTorch 2.13 has these no more, or loads them where they are asked for.
     assert unknown <= {"_kl_div", "space_to_depth", *FLEX}, unknown

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder.checking.similar_names import nearest, no_exercise, similar
+from autograder.checking.similar_names import explain_no_exercise, find_nearest_name, is_similar_name
 
 SAMPLERS = ("top_k", "top_p", "top_n_sigma", "beam_search", "mirostat", "repetition_penalty", "temperature")
 
@@ -21,20 +21,22 @@ SAMPLERS = ("top_k", "top_p", "top_n_sigma", "beam_search", "mirostat", "repetit
     ],
 )
 def test_the_nearest_name_is_found(written, meant):
-    assert nearest(written, SAMPLERS) == meant
+    assert find_nearest_name(written, SAMPLERS) == meant
 
 
 def test_names_of_the_chapter_come_first():
     def top_kk():
         pass
 
-    assert no_exercise(top_kk, SAMPLERS, ["top_kkk"]) == (
+    assert explain_no_exercise(top_kk, SAMPLERS, ["top_kkk"]) == (
         f"there is no exercise named 'top_kk'; did you mean top_k? This chapter's exercises: {', '.join(SAMPLERS)}"
     )
-    assert no_exercise("top_k", SAMPLERS) == "check takes the function or class itself, not its name: check(top_k)"
+    assert (
+        explain_no_exercise("top_k", SAMPLERS) == "check takes the function or class itself, not its name: check(top_k)"
+    )
 
 
 def test_a_name_with_a_leading_underscore_is_a_helper():
-    assert not similar("_Gpt_cached_attention", "cached_attention")
-    assert not similar("_causal_mask", "causal_mask")
-    assert similar("causal_maks", "causal_mask")
+    assert not is_similar_name("_Gpt_cached_attention", "cached_attention")
+    assert not is_similar_name("_causal_mask", "causal_mask")
+    assert is_similar_name("causal_maks", "causal_mask")

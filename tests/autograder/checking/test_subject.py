@@ -5,15 +5,15 @@ import warnings
 import pytest
 import torch
 
-from autograder.checking.judges import judge, same_answer
-from autograder.checking.request import Request, cotangent
+from autograder.checking.judges import is_same_answer, judge
+from autograder.checking.request import Request, make_cotangent
 
 from .subjects import ACTIONS, local, remote
 
 X = torch.tensor([[0.5, -1.25, 2.0], [3.5, -0.75, 1.5]])
 ROW = torch.tensor([2.0, 3.0, 5.0])
 SQUARE = torch.tensor([[2.0, 3.0, 5.0], [7.0, -1.0, 4.0], [0.5, 1.5, -2.5]])
-WAVE = cotangent(X)
+WAVE = make_cotangent(X)
 NAN = X.masked_fill(X == 0.5, float("nan"))
 
 # Multiplies by a learnt row, with dropout that evaluation switches off, and by something that it does not learn.
@@ -108,7 +108,7 @@ def test_a_result_in_another_container_is_wrong(ask, returned, expected, message
     for name in ("matches", "shapes"):
         assert judge(name, seen, right, {}) == message
     assert judge("matches_part", seen, right, {"outputs": []}) == message
-    assert same_answer(seen[0], right[0]) == (message is None)
+    assert is_same_answer(seen[0], right[0]) == (message is None)
 
 
 def test_a_class_is_made_loaded_and_put_in_evaluation_and_its_outputs_are_cut_off_from_the_graph(ask):

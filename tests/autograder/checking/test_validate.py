@@ -10,7 +10,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.checking import rehearsal, rehearsal_process
 from autograder.checking.rehearsal import Limits
-from autograder.checking.validate import NotebookError, describe, main, validate
+from autograder.checking.validate import NotebookError, describe_validation, main, validate
 from autograder.checks import exercise
 
 SETUP = "import torch\nfrom torch import Tensor, nn\nfrom tfcourse import check"
@@ -43,7 +43,7 @@ def here(monkeypatch):
 
     def rehearse(cells, exercises, limits):
         InteractiveShell.clear_instance()
-        run = rehearsal._Run(limits, limits.seconds, rehearsal.started)
+        run = rehearsal._Run(limits, limits.seconds, rehearsal.start_process)
         rehearsal_process._run_job(
             {"cells": cells, "exercises": exercises, "skipped": {}, "limits": vars(limits)},
             lambda event: run._record_event(event) if not {"begins", "end"} & event.keys() else None,
@@ -66,7 +66,7 @@ def test_a_solution_is_judged_with_an_exit_code_and_explained(write, capsys, sol
 def test_what_is_not_written_or_forged_or_too_slow_does_not_pass(write, here, cells):
     validation = validate(write(SETUP, *cells), Limits(seconds=0.5) if "while" in cells[1] else Limits())
     assert (validation.passed, validation.score) == (False, 0)
-    assert ("its time" in describe(validation)) is ("while" in cells[1])
+    assert ("its time" in describe_validation(validation)) is ("while" in cells[1])
 
 
 FAILING = {
@@ -97,7 +97,7 @@ def test_a_cell_that_fails_costs_itself_alone_and_what_it_prints_reaches_nobody(
     expected = [(number, cell.splitlines()[0]) for number, cell in enumerate(cells, start=1) if cells[cell]]
     assert [(found.cell, found.first_line) for found in validation.errors] == expected
     assert all(cells[source] in found.error for found in validation.errors for source in [list(cells)[found.cell - 1]])
-    assert describe(validation).startswith(f"code cell {expected[0][0]} (")
+    assert describe_validation(validation).startswith(f"code cell {expected[0][0]} (")
     assert capfd.readouterr() == ("", "")
 
 
@@ -115,7 +115,7 @@ def test_an_exercise_that_is_asked_for_and_not_defined_is_missing_whatever_was_c
 def test_another_exercises_solution_does_not_count_for_this_one(write, here):
     validation = validate(write(SETUP, RIGHT + "\nmerge_query_key = causal_mask", CHECK_MERGE))
     assert not validation.passed
-    assert "another name for causal_mask" in describe(validation)
+    assert "another name for causal_mask" in describe_validation(validation)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_path_without_a_file_is_refused(tmp_path, name, word):
 def test_an_exercise_that_is_not_defined_counts_with_its_points_and_says_which_cell_should_have(write, here):
     validation = validate(write(SETUP, f"{HEAD}return torch.ones(T, T", CHECK))
     assert (validation.score, validation.max_score) == (0, WHOLE)
-    lines = describe(validation).splitlines()
+    lines = describe_validation(validation).splitlines()
     assert lines[0].startswith("code cell 2 (def causal_mask(T, device=None):) raised SyntaxError")
     (told,) = [line for line in lines if line.startswith("causal_mask: ")]
     assert all(words in told for words in (f"0 of {WHOLE:g} points", "code cell 2 "))
@@ -154,7 +154,7 @@ def test_an_exercise_under_another_name_is_pointed_at(write, here, name, is_near
 
 def test_what_failed_comes_before_what_is_right_and_that_takes_a_line_each(write, here):
     validation = validate(write(SETUP, RIGHT, CHECK, "def merge_heads(x):\n    return x", "check(merge_heads)"))
-    lines = describe(validation).splitlines()
+    lines = describe_validation(validation).splitlines()
     assert lines[0].startswith("merge_heads: 0 of ")
     assert lines[-4].startswith(f"causal_mask: {WHOLE:g} of {WHOLE:g} points")
     assert lines[:-4] == str(validation.verdicts[1]).splitlines()
@@ -163,7 +163,7 @@ def test_what_failed_comes_before_what_is_right_and_that_takes_a_line_each(write
 def test_what_is_no_exercise_is_worth_nothing_and_said_to_be_none(write, here):
     validation = validate(write(SETUP, RIGHT, CHECK, "def helper(): pass", "check(helper)"))
     assert (validation.missing, validation.score) == (("helper",), validation.max_score)
-    assert "helper: not an exercise" in describe(validation)
+    assert "helper: not an exercise" in describe_validation(validation)
 
 
 def test_questions_without_an_answer_are_counted_with_their_points(write, here):
@@ -176,18 +176,18 @@ def test_questions_without_an_answer_are_counted_with_their_points(write, here):
     ]
     validation = validate(write(SETUP, RIGHT, CHECK, *answers))
     assert [question.points for question in validation.unanswered] == [4, 2]
-    assert "2 written questions are still unanswered (6 points" in describe(validation)
+    assert "2 written questions are still unanswered (6 points" in describe_validation(validation)
     assert validation.passed, "a person grades them"
     assert json.loads(json.dumps(validation.to_dict()))["unanswered"][0] == {"name": "question_root", "points": 4}
     # An answer that lost its metadata is still counted.
     validation = validate(write(SETUP, RIGHT, CHECK, new_markdown_cell("YOUR ANSWER HERE")))
-    assert "1 written question is still unanswered\n" in describe(validation)
+    assert "1 written question is still unanswered\n" in describe_validation(validation)
 
 
 def test_after_too_many_crashes_the_exercises_are_named_with_their_points(write):
     validation = validate(write(SETUP, RIGHT, "import os; os._exit(0)", CHECK), Limits(restarts=0))
     assert (validation.score, validation.max_score) == (0, WHOLE)
-    assert "crashed Python" in describe(validation)
+    assert "crashed Python" in describe_validation(validation)
 
 
 @pytest.mark.parametrize("body", ["while True: pass", "__import__('os')._exit(0)"])
@@ -196,14 +196,14 @@ def test_a_function_that_never_returns_or_ends_the_process_loses_its_own_points_
     validation = validate(path, Limits(exercise_seconds=1) if "while" in body else Limits())
     assert [verdict.exercise for verdict in validation.verdicts] == ["merge_query_key"]
     assert [(absent.name, absent.points) for absent in validation.absent] == [("causal_mask", WHOLE)]
-    assert "not finish" in describe(validation)
+    assert "not finish" in describe_validation(validation)
 
 
 def test_a_notebook_of_another_release_than_the_package_is_told_to_fetch_the_right_one(write, here, monkeypatch):
     path = write(SETUP, RIGHT, CHECK, tfcourse={"checks": "0.1.0+0a1b2c3d"})
     assert validate(path).other_release == ""
     monkeypatch.setattr("autograder.checking.validate.STAMP", "0.4.0+ffffffff")
-    assert "install" in describe(validate(path))
+    assert "install" in describe_validation(validate(path))
     monkeypatch.setattr("autograder.checking.validate.STAMP", "0.1.0+0a1b2c3d")
     assert validate(path).other_release == ""
 
@@ -214,4 +214,4 @@ def test_the_exercises_solved_the_time_left_and_the_next_exercise_are_told(write
         title = new_markdown_cell(f"## 1 · `{name}`\n\n*Difficulty ★★, about {minutes} minutes.*\n\nWrite it.")
         cells += [title, source, f"check({name})"]
     told = "1 of 2 exercises solved, about 1 h 10 min to go; next: merge_heads (about 70 minutes)"
-    assert told in describe(validate(write(*cells))).splitlines()
+    assert told in describe_validation(validate(write(*cells))).splitlines()

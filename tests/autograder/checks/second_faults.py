@@ -212,14 +212,14 @@ def survivals(exercise: Exercise) -> Iterator[Survival]:
     for number, mistake in enumerate(exercise.misconceptions):
         if mistake.kind == "manner":
             continue
-        answers = [sheet.answers_of(number, section) for section in range(len(sheet.sections))]
+        answers = [sheet.list_mistake_answers(number, section) for section in range(len(sheet.sections))]
         if mistake.name not in named_mistakes(sheet, answers):
             continue
         for name, fault in FAULTS.items():
             if (changed := fault(sheet, answers)) is not None:
                 yield Survival(exercise.name, mistake.name, name, named_mistakes(sheet, changed))
         other = draw.randrange(len(exercise.misconceptions))
-        others = [sheet.answers_of(other, section) for section in range(len(sheet.sections))]
+        others = [sheet.list_mistake_answers(other, section) for section in range(len(sheet.sections))]
         if exercise.misconceptions[other].kind != "manner" and (both := _both(sheet, answers, others)) is not None:
             yield Survival(
                 exercise.name, mistake.name, ANOTHER, named_mistakes(sheet, both), exercise.misconceptions[other].name

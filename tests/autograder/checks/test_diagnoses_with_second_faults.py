@@ -47,7 +47,7 @@ def test_a_mistake_that_is_not_known_is_hardly_ever_given_the_name_of_another() 
 def _named_without(exercise: Exercise, number: int) -> frozenset[str]:
     """Return what is named if a known mistake is taken off the list and given as an answer."""
     sheet = exercise.sheet()
-    answers = [sheet.answers_of(number, section) for section in range(len(sheet.sections))]
+    answers = [sheet.list_mistake_answers(number, section) for section in range(len(sheet.sections))]
     others = replace(
         sheet,
         misconceptions=[each for i, each in enumerate(sheet.misconceptions) if i != number],

@@ -73,7 +73,7 @@ def from_the_checks(q, k, v, mask=None):
     from autograder.checks import exercise
 
     nearly_right = exercise("scaled_dot_product_attention").misconceptions
-    return next(mistake for mistake in nearly_right if mistake.kind == "manner").wrong(q, k, v, mask)
+    return next(mistake for mistake in nearly_right if mistake.kind == "manner").implementation(q, k, v, mask)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ import tfcourse
 from autograder.atomic_files import write_atomically
 from autograder.checking.decision import CollectedAnswers, decide, judge_answers
 from autograder.checking.recorded import read_sheet
-from autograder.checking.request import content
+from autograder.checking.request import content_key
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercise, exercises
@@ -174,7 +174,7 @@ def test_no_known_mistake_is_broken_code_itself(name):
     sheet = exercise(name).sheet()
     expected = [answer for section in sheet.sections for answers in section.expected for answer in answers]
     for i, item in enumerate(exercise(name).misconceptions):
-        theirs = (sheet.answers_of(i, j) for j in range(len(sheet.sections)))
+        theirs = (sheet.list_mistake_answers(i, j) for j in range(len(sheet.sections)))
         given = [answer for section in theirs for answers in section for answer in answers]
         errors = {(a.error or "").partition(":")[0] for a, e in zip(given, expected, strict=True) if not e.error}
         by_nature = (name, item.name) in ERRORS_BY_NATURE
@@ -185,7 +185,7 @@ def test_no_known_mistake_is_broken_code_itself(name):
 @every_exercise
 def test_every_edit_of_a_known_mistake_fits_the_reference(name):
     for item in exercise(name).misconceptions:
-        assert callable(item.wrong), item.name  # an edit that does not fit raises, and says why
+        assert callable(item.implementation), item.name  # an edit that does not fit raises, and says why
 
 
 @believed
@@ -193,7 +193,7 @@ def test_every_edit_of_a_known_mistake_fits_the_reference(name):
 def test_recorded_answers_give_every_mistake_the_verdict_of_the_live_check(name, recorded):
     sheet, live = recorded(name), exercise(name).sheet()
     for i, item in enumerate(exercise(name).misconceptions):
-        heard = CollectedAnswers(answers=[live.answers_of(i, j) for j in range(len(live.sections))])
+        heard = CollectedAnswers(answers=[live.list_mistake_answers(i, j) for j in range(len(live.sections))])
         verdict = judge_answers(sheet, heard)
         assert {diagnosis.name for diagnosis in verdict.diagnoses} == {item.name}
         assert verdict.to_dict() == judge_answers(live, heard).to_dict()
@@ -204,7 +204,7 @@ def test_recorded_answers_give_every_mistake_the_verdict_of_the_live_check(name,
 def test_a_recording_tells_results_and_not_how_the_reference_came_by_them(name, recorded):
     sheet = recorded(name)
     places = product(range(len(sheet.misconceptions)), range(len(sheet.sections)))
-    mistakes = [sheet.answers_of(mistake, section) for mistake, section in places]
+    mistakes = [sheet.list_mistake_answers(mistake, section) for mistake, section in places]
     for answers, counted in [*((s.expected, False) for s in sheet.sections), *((given, True) for given in mistakes)]:
         for observation in (seen for given in answers for seen in given):
             assert observation.functions == ()
@@ -306,7 +306,7 @@ def has_one_question(name):
 
 def asked_by(sections):
     """What each question of some sections asks, as something to compare."""
-    return [tuple(map(content, probe.requests)) for section in sections for probe in section.probes]
+    return [tuple(map(content_key, probe.requests)) for section in sections for probe in section.probes]
 
 
 @believed
@@ -348,7 +348,7 @@ def test_what_is_asked_about_the_device_is_asked_for_numbers_too(name):
                 if not place.side
                 for probe in place.probes
                 for other in probe.requests
-                if other.action == "call" and content(other) == content(replace(request, action="call"))
+                if other.action == "call" and content_key(other) == content_key(replace(request, action="call"))
             ]
             assert elsewhere, f"{section.aspect}: give device() a maker that a row of numbers uses too"
 

@@ -22,7 +22,7 @@ def good() -> dict[str, Any]:
 
 
 def test_a_machine_describes_its_versions_its_checks_and_its_isolation() -> None:
-    described = asyncio.run(compatibility.describe("cpu"))
+    described = asyncio.run(compatibility.describe_machine("cpu"))
     assert {
         "Python",
         "torch",
@@ -31,7 +31,7 @@ def test_a_machine_describes_its_versions_its_checks_and_its_isolation() -> None
         compatibility.LAYERS,
         compatibility.CUDA,
     } <= described.keys()
-    assert compatibility.incompatibilities(GradingSettings(allow_weaker=True), described) == []
+    assert compatibility.list_incompatibilities(GradingSettings(allow_weaker=True), described) == []
 
 
 # What a machine has otherwise, and the words that have to be told of it; none if it may grade.
@@ -51,23 +51,23 @@ OTHERS: list[tuple[dict[str, Any], GradingSettings, tuple[str, ...]]] = [
 def test_what_differs_is_named_once_and_what_suffices_is_not(
     good: dict[str, Any], other: dict[str, Any], settings: GradingSettings, words: tuple[str, ...]
 ) -> None:
-    reasons = compatibility.incompatibilities(settings, {**good, **other})
+    reasons = compatibility.list_incompatibilities(settings, {**good, **other})
     assert len(reasons) == bool(words)
     assert all(word in reasons[0] for word in words)
 
 
 def test_several_threads_and_a_machine_without_the_course_are_refused(good: dict[str, Any]) -> None:
-    [reason] = compatibility.incompatibilities(SETTINGS, good, threads=8)
+    [reason] = compatibility.list_incompatibilities(SETTINGS, good, threads=8)
     assert "8 threads" in reason
-    [reason] = compatibility.incompatibilities(SETTINGS, ModuleNotFoundError("No module named 'autograder'"))
+    [reason] = compatibility.list_incompatibilities(SETTINGS, ModuleNotFoundError("No module named 'autograder'"))
     assert "tfcourse" in reason
 
 
 def test_a_refusal_names_the_machines_that_differ_and_stays_short() -> None:
-    compatibility.refuse({"tcp://a": [], "tcp://b": []})
+    compatibility.refuse_incompatible({"tcp://a": [], "tcp://b": []})
     with pytest.raises(CourseError) as refused:
-        compatibility.refuse({"tcp://good": [], "tcp://bad": ["torch is older", "it has 2 threads"]})
+        compatibility.refuse_incompatible({"tcp://good": [], "tcp://bad": ["torch is older", "it has 2 threads"]})
     assert "tcp://bad: torch is older; it has 2 threads" in str(refused.value)
     assert "tcp://good" not in str(refused.value)
     with pytest.raises(CourseError, match="95 more"):
-        compatibility.refuse({f"tcp://{number}": ["why"] for number in range(100)})
+        compatibility.refuse_incompatible({f"tcp://{number}": ["why"] for number in range(100)})

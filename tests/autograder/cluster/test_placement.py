@@ -18,7 +18,7 @@ def works(names: Iterable[str]) -> Callable[[], Work | None]:
 
 def given_out(placement: Placement, fresh: Callable[[], Work | None]) -> list[tuple[str, str, str]]:
     out = []
-    while (placed := placement.next(fresh)) is not None:
+    while (placed := placement.assign_next(fresh)) is not None:
         out.append((placed[0], placed[1].digest, placed[1].key))
     return out
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autograder.course.folder import Course
-from autograder.intake.downloads.in_place import name_folders
+from autograder.intake.downloads.in_place import rename_folders
 from autograder.intake.roster import Student, write_roster
 
 CHAPTER, OTHER = "03_scaled_dot_product", "07_decoding"
@@ -40,9 +40,9 @@ def folders(course: Course, chapter: str = CHAPTER) -> dict[str, str]:
 def test_other_chapters_stay_until_it_is_their_turn(course: Course) -> None:
     put(course, "ada01")
     put(course, "ada01", OTHER)
-    name_folders(course, CHAPTER)
+    rename_folders(course, CHAPTER)
     assert (folders(course), folders(course, OTHER)) == ({"ADA01": "ada01"}, {"ada01": "ada01"})
-    name_folders(course, OTHER)
+    rename_folders(course, OTHER)
     assert not (course.root / "submitted" / "ada01").exists()
 
 
@@ -50,6 +50,6 @@ def test_what_is_graded_under_an_id_keeps_it_and_is_named(course: Course) -> Non
     put(course, "ada01")
     (course.root / "results" / CHAPTER).mkdir(parents=True)
     (course.root / "results" / CHAPTER / "ada01.json").write_text("{}")
-    (problem,) = name_folders(course, CHAPTER)
+    (problem,) = rename_folders(course, CHAPTER)
     assert folders(course) == {"ada01": "ada01"}
     assert "graded" in problem.what

@@ -16,9 +16,9 @@ from autograder.course.course_file import (
     ChapterPlan,
     CourseFile,
     LateRule,
+    count_late_days,
     course_file_path,
-    days_late,
-    late_share,
+    late_penalty_fraction,
     read_course_file,
 )
 from autograder.course.course_file_edits import set_selection, write_template
@@ -149,8 +149,8 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_late_days_and_their_price(late: int, days: int, share: float) -> None:
     rule = LateRule(grace_minutes=15, per_day=0.1, cap=0.5, closed_after_days=14)
     due = datetime(2027, 3, 1, 23, 59, tzinfo=UTC)
-    assert days_late(due + timedelta(minutes=late), due, rule, UTC) == days
-    assert late_share(days, rule) == pytest.approx(share)
+    assert count_late_days(due + timedelta(minutes=late), due, rule, UTC) == days
+    assert late_penalty_fraction(days, rule) == pytest.approx(share)
 
 
 def test_short_names_are_those_of_the_command_line(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograder.course.course_file import course_file_path, read_course_file
-from autograder.course.course_rules import ExerciseRule, TotalRule, exercise_of
+from autograder.course.course_rules import ExerciseRule, TotalRule, graded_exercise
 from autograder.errors import CourseError
 
 SHARES = {"01": 0.8, "02": 0.0, "03": 0.5, "04": 0.5}
@@ -18,12 +18,12 @@ WEIGHTS = {"01": 1.0, "02": 1.0, "03": 1.0, "04": 3.0}
 
 @pytest.mark.parametrize(("number", "dropped"), [(0, ()), (1, ("02",)), (2, ("02", "04")), (9, ("02", "03", "04"))])
 def test_the_lowest_chapters_are_dropped_and_one_always_counts(number: int, dropped: tuple[str, ...]) -> None:
-    assert TotalRule(drop_lowest=number).dropped(SHARES, WEIGHTS) == dropped
+    assert TotalRule(drop_lowest=number).dropped_chapters(SHARES, WEIGHTS) == dropped
 
 
 def test_with_equal_weights_no_other_chapters_give_a_better_mean() -> None:
     equal = dict.fromkeys(SHARES, 1.0)
-    dropped = TotalRule(drop_lowest=2).dropped(SHARES, equal)
+    dropped = TotalRule(drop_lowest=2).dropped_chapters(SHARES, equal)
     best = max(sum(SHARES[name] for name in kept) / 2 for kept in combinations(SHARES, 2))
     assert sum(share for name, share in SHARES.items() if name not in dropped) / 2 == best
 
@@ -61,7 +61,7 @@ def test_the_rule_is_said_in_words() -> None:
     ],
 )
 def test_three_of_four_points_count(rule: ExerciseRule, expected: tuple[float, float]) -> None:
-    assert rule.counted(3.0, 4.0) == expected
+    assert rule.count_points(3.0, 4.0) == expected
 
 
 def test_a_rule_is_said_in_words() -> None:
@@ -70,7 +70,10 @@ def test_a_rule_is_said_in_words() -> None:
 
 
 def test_a_test_cell_belongs_to_its_exercise() -> None:
-    assert (exercise_of("test_causal_mask"), exercise_of("question_query_key")) == ("causal_mask", "question_query_key")
+    assert (graded_exercise("test_causal_mask"), graded_exercise("question_query_key")) == (
+        "causal_mask",
+        "question_query_key",
+    )
 
 
 @pytest.mark.parametrize("text", ['count = "half"', "points = -1", "wieght = 2"])

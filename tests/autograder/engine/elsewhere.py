@@ -42,10 +42,10 @@ def main(folder: str, stage: str = "") -> None:
         _move_to(folder)
     assert sys.prefix == folder, f"{sys.prefix} is not {folder}"
     from autograder.engine.settings import GradingSettings
-    from autograder.engine.workers.executor import executor_for
+    from autograder.engine.workers.executor import create_executor
     from tests.autograder.engine.workers import grade
 
-    executor = executor_for(GradingSettings(seed=5))
+    executor = create_executor(GradingSettings(seed=5))
     graded = grade(executor, *CELLS)
     executor.close()
     print(json.dumps({

@@ -48,7 +48,7 @@ class Unwatched:
         """Return nothing: no hook is on."""
         return []
 
-    def holds_more_than(self, limit: int) -> bool:
+    def uses_more_memory_than(self, limit: int) -> bool:
         """Return that it holds nothing."""
         return False
 

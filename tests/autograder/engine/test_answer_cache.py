@@ -41,18 +41,18 @@ def hidden_sheet() -> Sheet:
 def test_what_mistakes_have_answered_in_one_checker_the_next_need_not_ask(
     stock: AnswerCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wrong = LocalSubject(exercise(NAME).misconceptions[0].wrong)
+    wrong = LocalSubject(exercise(NAME).misconceptions[0].implementation)
     sheets = hidden_sheet(), plain_sheet()
     sheet = sheets[0]
     verdict = decide(sheet, wrong)
-    answered = [dict(asked.answered) for asked in sheets]
+    answered = [dict(asked.computed_answers) for asked in sheets]
     # Visible answers alone name a mistake.
     assert [bool(answers) for answers in answered] == [False, True]
     news = stock.new_answers()
     for asked in sheets:
         asked._answers.clear()  # the checker is gone, and what it has worked out with it
     stock.merge(news)
-    assert [list(asked.answered) for asked in sheets] == [list(before) for before in answered]
+    assert [list(asked.computed_answers) for asked in sheets] == [list(before) for before in answered]
     assert stock.new_answers() == b""
 
     def never(mistake: int, section: int, probe: int) -> None:
@@ -69,7 +69,7 @@ def test_an_answer_that_cannot_be_told_is_asked_for_again(stock: AnswerCache) ->
     stock.merge(stock.new_answers())
     news = pack({NAME: [[[1, 0, 0, []]], []]})
     stock.merge(news)
-    assert sheet.answered[1, 0, 0][0].outputs
+    assert sheet.computed_answers[1, 0, 0][0].outputs
 
 
 def test_what_a_mistake_says_when_no_memory_is_left_is_not_kept(

@@ -17,14 +17,21 @@ from autograder.checking.request import Observation
 from autograder.checking.verdict import VERDICT_MIME
 from autograder.checks import exercise
 from autograder.engine.checker import behaviour
-from autograder.engine.checker.behaviour import MOST_VALUES, Questions, describe, questions_about, signature_of, unit_of
+from autograder.engine.checker.behaviour import (
+    MOST_VALUES,
+    VisibleCases,
+    collect_visible_cases,
+    compute_signature,
+    compute_unit,
+    describe_answers,
+)
 from autograder.engine.transport.serialization import Opaque
 from autograder.grading.record.signatures import Signature
 from autograder.marking.behaviour_groups import TOLERANCES
 
 from .student import Student
 
-ONE = Questions("digest", (b"q",), (True,), ({"output": 1.0},))
+ONE = VisibleCases("digest", (b"q",), (True,), ({"output": 1.0},))
 MOST_BYTES = 3_300
 DTYPES = {"d": torch.float64, "f": torch.float32, "h": torch.float16, "b": torch.bfloat16}
 NUMBERS = st.lists(
@@ -34,7 +41,7 @@ NUMBERS = st.lists(
 
 def of(value: Any, **more: Any) -> Signature:
     """Return the signature of one answer to one question."""
-    return Signature.from_dict(describe(ONE, [Observation(outputs={"output": value}, **more)]))
+    return Signature.from_dict(describe_answers(ONE, [Observation(outputs={"output": value}, **more)]))
 
 
 def differ(one: Signature, other: Signature) -> bool:
@@ -114,24 +121,24 @@ def test_what_is_compared_exactly_tells_apart(one: Any, other: Any) -> None:
 
 
 def test_an_error_counts_by_kind_where_anything_ran() -> None:
-    two = Questions("digest", (b"p", b"q"), (True, True), ({}, {}))
+    two = VisibleCases("digest", (b"p", b"q"), (True, True), ({}, {}))
     ran = Observation(outputs={"output": 1})
     texts = [
-        describe(two, [first, Observation(error=error)])["structure"]
+        describe_answers(two, [first, Observation(error=error)])["structure"]
         for first in (ran, Observation(error="ValueError: a"))
         for error in ("ValueError: 3 rows", "ValueError: 4 rows", "TypeError: 3 rows")
     ]
     assert texts[0] == texts[1] != texts[2]
     errors = [Observation(error=f"TypeError: <f at {address}> is none") for address in ("0x7f01ab", "0x7f99cd")]
-    assert describe(ONE, errors[:1]) == describe(ONE, errors[1:]), "addresses in memory do not count"
+    assert describe_answers(ONE, errors[:1]) == describe_answers(ONE, errors[1:]), "addresses in memory do not count"
     assert len(set(texts[3:])) == 3
 
 
 def test_the_unit_is_the_references_median() -> None:
-    assert unit_of(torch.tensor([0.0, -2.04, 8.0])) == 2.0
-    assert unit_of(torch.tensor([0.0, 0.0, 1.0])) == unit_of(torch.zeros(3)) == 0.01
-    assert unit_of(torch.tensor([float("nan"), float("-inf"), 3.0])) == 3.0
-    assert unit_of(torch.empty(0)) == unit_of("text") == unit_of(torch.tensor([float("nan")])) == 1.0
+    assert compute_unit(torch.tensor([0.0, -2.04, 8.0])) == 2.0
+    assert compute_unit(torch.tensor([0.0, 0.0, 1.0])) == compute_unit(torch.zeros(3)) == 0.01
+    assert compute_unit(torch.tensor([float("nan"), float("-inf"), 3.0])) == 3.0
+    assert compute_unit(torch.empty(0)) == compute_unit("text") == compute_unit(torch.tensor([float("nan")])) == 1.0
 
 
 HOSTILE: list[Any] = [
@@ -170,9 +177,9 @@ def test_any_answer_has_a_short_finite_signature(value: Any) -> None:
 
 def signature_of_one(value: Any) -> dict[str, Any] | None:
     """Return the signature of an answer that may make it fail, by the way that never raises."""
-    questions = questions_about("soft_lookup", "cpu")
+    questions = collect_visible_cases("soft_lookup", "cpu")
     answers = {packed: Observation(outputs={"output": value}) for packed in questions.packed}
-    result = signature_of(outputs("soft_lookup", 0.0), answers, "cpu")
+    result = compute_signature(outputs("soft_lookup", 0.0), answers, "cpu")
     return None if result is None else result[1]
 
 
@@ -183,9 +190,9 @@ def outputs(name: str, score: float) -> list[Any]:
 
 def test_the_work_is_bounded_by_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[int] = []
-    monkeypatch.setattr(behaviour, "sketch", lambda numbers, unit: looked_at.append(len(numbers)) or 0.0)
-    many = Questions("digest", (b"q",) * 50, (True,) * 50, ({},) * 50)
-    describe(many, [Observation(outputs={"output": [torch.zeros(2**17)] * 50})] * 50)
+    monkeypatch.setattr(behaviour, "summarise_numbers", lambda numbers, unit: looked_at.append(len(numbers)) or 0.0)
+    many = VisibleCases("digest", (b"q",) * 50, (True,) * 50, ({},) * 50)
+    describe_answers(many, [Observation(outputs={"output": [torch.zeros(2**17)] * 50})] * 50)
     assert len(looked_at) == MOST_VALUES
     assert sum(looked_at) <= 2**22
     assert max(looked_at) <= 2**15
@@ -205,7 +212,7 @@ def test_the_work_is_bounded_by_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_only_lost_points_make_a_signature(shown: list[Any]) -> None:
-    assert signature_of(shown, {}, "cpu") is None
+    assert compute_signature(shown, {}, "cpu") is None
 
 
 def test_neither_a_failure_of_its_own_nor_a_refused_answer_is_a_signature(
@@ -217,7 +224,7 @@ def test_neither_a_failure_of_its_own_nor_a_refused_answer_is_a_signature(
     def fail(*arguments: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(behaviour, "describe", fail)
+    monkeypatch.setattr(behaviour, "describe_answers", fail)
     assert signature_of_one(1.0) is None
 
 
@@ -227,7 +234,7 @@ def graded(student: Student, source: str) -> tuple[float, tuple[str, dict[str, A
     student.pretend_to_refuse()
     verdict = decide(exercise("soft_lookup").sheet(hidden=True, seed=3), student.define(source, "soft_lookup"))
     shown = [{"data": {"text/plain": str(verdict), VERDICT_MIME: verdict.to_dict()}}]
-    return verdict.score, signature_of(shown, student.conversation.known, "cpu")
+    return verdict.score, compute_signature(shown, student.conversation.known, "cpu")
 
 
 def test_the_same_mistake_in_other_words_is_alike(student: Student) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from autograder.engine.cell_outputs import Outputs, size_of
+from autograder.engine.cell_outputs import Outputs, estimate_size
 from autograder.engine.student.cell_shell import CellShell, make_shell
 
 from .confined import in_child
@@ -169,8 +169,8 @@ class TestCaps:
 def test_the_size_of_a_thing_in_itself_is_bounded() -> None:
     endless: list[Any] = ["xx"]
     endless.append(endless)
-    assert size_of(endless) < 100
-    assert size_of({"a": ["bc", ("def",)], "b": 3}) == 13
+    assert estimate_size(endless) < 100
+    assert estimate_size({"a": ["bc", ("def",)], "b": 3}) == 13
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from autograder.engine.checker import checker as module
 from autograder.engine.checker.checker import Checker
 from autograder.engine.checker.zygote_client import ZygoteError
 from autograder.engine.settings import GradingSettings
-from autograder.intake.notebook.problem import Problem, add_problems, problems_of
+from autograder.intake.notebook.problem import Problem, add_problems, read_problems
 
 from .student import Student, Unwatched
 
@@ -53,7 +53,7 @@ class Room(Unwatched):
         """Return as much CPU time as the test says."""
         return self._cpu_seconds
 
-    def stop(self) -> None:
+    def suspend(self) -> None:
         """Note that it is stopped."""
         self._log.append(("stop", *self.forbidden))
 
@@ -123,7 +123,7 @@ def points(notebook: Any) -> list[float]:
 
 
 def kinds(notebook: Any) -> list[tuple[str, str]]:
-    return [(problem.kind, problem.where) for problem in problems_of(notebook) if problem.kind != "worth a look"]
+    return [(problem.kind, problem.where) for problem in read_problems(notebook) if problem.kind != "worth a look"]
 
 
 def text(cell: Any) -> str:
@@ -140,7 +140,7 @@ def test_a_notebook_gets_what_its_row_says(bench: Bench, row: dict[str, Any]) ->
         settings=GradingSettings(restarts=1, exercise_seconds=row.get("seconds", 60)),
     )
     assert points(made) == row["points"]
-    found = [problem for problem in problems_of(made) if problem.kind != "worth a look"]
+    found = [problem for problem in read_problems(made) if problem.kind != "worth a look"]
     assert kinds(made) == [(kind, where) for kind, where, _ in row.get("problems", [])]
     for problem, (_, _, word) in zip(found, row.get("problems", []), strict=True):
         assert word in problem.what
@@ -201,7 +201,7 @@ def test_problems_that_were_there_stay(bench: Bench) -> None:
     made = new_notebook(cells=[student("1 / 0")])
     add_problems(made, [Problem("cell restored", "A cell was missing.")])
     bench.checker().run(made)
-    assert [problem.kind for problem in problems_of(made)] == ["cell restored", "cell error"]
+    assert [problem.kind for problem in read_problems(made)] == ["cell restored", "cell error"]
 
 
 def test_where_no_process_is_to_be_had_nothing_is_graded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +217,7 @@ def test_an_accident_of_the_graders_leaves_no_process(bench: Bench, monkeypatch:
     def fail(*args: Any) -> None:
         raise RuntimeError("ours")
 
-    monkeypatch.setattr(module, "show", fail)
+    monkeypatch.setattr(module, "show_outputs", fail)
     with pytest.raises(RuntimeError, match="ours"):
         bench.run("1", graded("pass"))
     assert bench.rooms[0].closed

@@ -9,7 +9,7 @@ import pytest
 
 from autograder.checks import exercises
 from autograder.engine.settings import GradingSettings
-from autograder.intake.notebook.problem import problems_of
+from autograder.intake.notebook.problem import read_problems
 
 from .test_checker import Bench, course, graded, points
 
@@ -45,7 +45,7 @@ test_cell.__test__ = False  # type: ignore[attr-defined]
 
 def pages(notebook: Any) -> str:
     """Return all that a page could show of a notebook: its outputs and its problems."""
-    return str([cell.get("outputs") for cell in notebook.cells]) + str(problems_of(notebook))
+    return str([cell.get("outputs") for cell in notebook.cells]) + str(read_problems(notebook))
 
 
 REMEMBERS = "seen.append(T)"

@@ -61,7 +61,7 @@ UNDOING: dict[str, tuple[str, str]] = {
         "[item.release() for item in gc.get_objects() if type(item).__name__ == 'Refusal']",
     ),
     "the grader's functions replaced": (
-        "import autograder.checking.refusal as r\nr.refuse = r.operators = r.python_functions = lambda *a: {}\n"
+        "import autograder.checking.refusal as r\nr.refuse = r.list_kernels = r.list_python_functions = lambda *a: {}\n"
         "del torch._C._DispatchModule.impl, torch._C._dispatch_library",
         "",
     ),

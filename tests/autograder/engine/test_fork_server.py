@@ -17,7 +17,7 @@ import torch
 
 from autograder.checks import exercises
 from autograder.engine.settings import GradingSettings
-from autograder.engine.transport.fork_server import ForkedByServer, kill_group
+from autograder.engine.transport.fork_server import ForkServerChild, kill_group
 from autograder.engine.workers import engine, worker
 from autograder.engine.workers.executor import WorkerExecutor, WorkerPool
 
@@ -58,7 +58,7 @@ def servers_of(pool: WorkerPool) -> tuple[int, int]:
 
 
 def test_forked_processes_behave_as_programs_of_their_own(pool: WorkerPool) -> None:
-    forked = pool.executor_for(SETTINGS)
+    forked = pool.lease_executor(SETTINGS)
     with closing(WorkerExecutor(SETTINGS)) as spawned:
         one, other = (Graded(executor.grade_one(submission((LOOK, None), *BEFORE))) for executor in (forked, spawned))
     workers, zygotes = servers_of(pool)
@@ -74,7 +74,7 @@ def test_forked_processes_behave_as_programs_of_their_own(pool: WorkerPool) -> N
 
 
 def test_a_students_process_shows_no_variable_of_the_instructors(pool: WorkerPool) -> None:
-    forked = pool.executor_for(SETTINGS)
+    forked = pool.lease_executor(SETTINGS)
     printed = Graded(forked.grade_one(submission((LOOK, None), (AT_THE_START, None)))).printed
     forked.close()
     assert os.environ[SECRET]
@@ -146,7 +146,7 @@ def test_a_chapter_has_its_questions_before_workers_are_forked() -> None:
 
 def test_ending_a_process_that_has_ended_kills_no_other() -> None:
     process = subprocess.Popen(["true"], start_new_session=True)
-    forked = ForkedByServer(process.pid, os.pidfd_open(process.pid))
+    forked = ForkServerChild(process.pid, os.pidfd_open(process.pid))
     process.wait()
     assert forked.poll() == 0
     # Its number belongs to nobody now; a signal to its group would raise.

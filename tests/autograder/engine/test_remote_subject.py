@@ -34,7 +34,7 @@ def implementations() -> dict[str, Any]:
         for exercise in exercises().values()
         for name, code in (
             ("reference", exercise.reference),
-            *((f"wrong_{index}", known.wrong) for index, known in enumerate(exercise.misconceptions)),
+            *((f"wrong_{index}", known.implementation) for index, known in enumerate(exercise.misconceptions)),
         )
     }
 

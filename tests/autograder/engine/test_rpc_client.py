@@ -98,7 +98,7 @@ def test_memory_and_processor_time_are_watched_while_an_answer_is_waited_for(
 ) -> None:
     conversation = conversation_with(silent)
     silent.cpu_seconds = silent.own_cpu_seconds = lambda: seconds  # type: ignore[method-assign]
-    silent.holds_more_than = lambda limit: memory > limit  # type: ignore[method-assign]
+    silent.uses_more_memory_than = lambda limit: memory > limit  # type: ignore[method-assign]
     with pytest.raises(LimitError) as caught:
         conversation.ask({"do": "look", "name": "x"})
     assert caught.value.kind == kind

@@ -22,7 +22,7 @@ import pytest
 
 from autograder.engine.sandbox.lockdown import LAYERS
 from autograder.engine.settings import GradingSettings
-from autograder.engine.workers.executor import KILLED, STOPPED, WorkerExecutor, WorkerPool, executor_for
+from autograder.engine.workers.executor import KILLED, STOPPED, WorkerExecutor, WorkerPool, create_executor
 
 from .workers import (
     BEFORE,
@@ -242,7 +242,7 @@ def test_closing_ends_a_submission_that_runs_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    executor = executor_for(GradingSettings(seed=SEED, cell_seconds=3600, submission_seconds=3600))
+    executor = create_executor(GradingSettings(seed=SEED, cell_seconds=3600, submission_seconds=3600))
     assert isinstance(executor, WorkerExecutor)
     sleeps = "import ctypes, time\nctypes.CDLL(None).prctl(15, b'sleeper')\ntime.sleep(3000)"
     running = Background(executor, submission((sleeps, None)))
@@ -293,7 +293,7 @@ def test_a_run_with_another_package_finds_the_worker_warm_and_nothing_of_the_pac
     with WorkerPool() as workers:
         seen = []
         for chapter in ("04", "03", "03", "04"):
-            lent = workers.executor_for(replace(SETTINGS, package=packages[chapter]))
+            lent = workers.lease_executor(replace(SETTINGS, package=packages[chapter]))
             seen.append(Graded(lent.grade_one(submission(*LOOK_AROUND, *BEFORE))))
             lent.close()
             assert lent.grade_one(submission(*BEFORE)).failure == STOPPED, "it was given back"
@@ -302,9 +302,9 @@ def test_a_run_with_another_package_finds_the_worker_warm_and_nothing_of_the_pac
         kill_group(zygote_below(workers._servers._zygotes.pid))
         again = Graded(worker.grade_one(submission(*LOOK_AROUND)))
         assert zygote_of(worker), "the worker has started another one"
-        worker.change(SETTINGS)
+        worker.change_settings(SETTINGS)
         without = Graded(worker.grade_one(submission(*BEFORE)))
-        worker.change(replace(SETTINGS, package=packages["03"]))
+        worker.change_settings(replace(SETTINGS, package=packages["03"]))
         other = Graded(worker.grade_one(submission(*LOOK_AROUND, *BEFORE)))
         pid = worker._process.pid if worker._process else 0
         handle = os.pidfd_open(pid)
@@ -318,7 +318,7 @@ def test_a_run_with_another_package_finds_the_worker_warm_and_nothing_of_the_pac
 
 def test_a_worker_that_is_given_back_while_it_works_is_ended(tmp_path: Path) -> None:
     with WorkerPool() as workers, ThreadPoolExecutor(1) as threads:
-        lent = workers.executor_for(SETTINGS)
+        lent = workers.lease_executor(SETTINGS)
         running = threads.submit(lent.grade_one, submission(*SLOW))
         until(lambda: lent._busy)  # type: ignore[attr-defined]
         lent.close()
@@ -329,12 +329,12 @@ def test_a_worker_that_is_given_back_while_it_works_is_ended(tmp_path: Path) -> 
 
 def test_a_run_gets_workers_that_are_free_and_new_ones_beside() -> None:
     with WorkerPool() as workers:
-        first, second = workers.executor_for(SETTINGS), workers.executor_for(SETTINGS)
+        first, second = workers.lease_executor(SETTINGS), workers.lease_executor(SETTINGS)
         assert Graded(first.grade_one(submission(*BEFORE))).points == {"good": 1.0}
         first.close()
         second.close()
         assert len(workers._idle) == 2
-        third = workers.executor_for(SETTINGS)
+        third = workers.lease_executor(SETTINGS)
         assert len(workers._idle) == 1
         third.close()
 

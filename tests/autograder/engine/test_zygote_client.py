@@ -29,9 +29,9 @@ class Room:
     """A child of a real zygote, with a conversation."""
 
     def __init__(self, zygote: ZygoteClient, forbidden: Sequence[str] = ()) -> None:
-        self.child: StudentProcess = zygote.child(2**26, forbidden=forbidden)
+        self.child: StudentProcess = zygote.fork_child(2**26, forbidden=forbidden)
         self.conversation = conversation_with(self.child, forbidden)
-        self.conversation._how_it_ended = zygote.how_it_ended
+        self.conversation._how_it_ended = zygote.wait_for_exit
         self.outputs: list[Any] = []
         self.conversation.begin(AMPLE, self.outputs.append)
 
@@ -81,7 +81,7 @@ def test_who_has_had_no_company_is_known_for_certain(room: Room) -> None:
 def test_a_stopped_process_stands_still_and_goes_on(room: Room) -> None:
     room.run("import threading\ndef spin():\n    while True: pass\nthreading.Thread(target=spin, daemon=True).start()")
     for stopped in (True, False):
-        (room.child.stop if stopped else room.child.resume)()
+        (room.child.suspend if stopped else room.child.resume)()
         time.sleep(0.1)  # each thread stops when the kernel gets to it
         before = room.child.own_cpu_seconds()
         time.sleep(0.3)
@@ -122,7 +122,7 @@ def test_a_folder_on_pythons_path_that_is_not_shown_need_not_be_hidden(
     made = ZygoteClient(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path / "home"))
     try:
         made.make_ready()
-        child = made.child(2**20)
+        child = made.fork_child(2**20)
         assert child.isolation == "sandbox"
         child.close()
     finally:

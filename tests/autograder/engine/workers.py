@@ -18,7 +18,7 @@ from nbgrader.utils import determine_grade
 
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.workers.executor import WorkerExecutor
-from autograder.intake.notebook.problem import Problem, problems_of
+from autograder.intake.notebook.problem import Problem, read_problems
 from tests.corpus.material import mark
 
 # Longer than any wait in here on a busy machine, so that what never comes does not keep a run forever.
@@ -62,7 +62,7 @@ class Graded:
     @property
     def problems(self) -> list[Problem]:
         """What has gone wrong; that a lecturer should read some code is no problem of the run's."""
-        return [problem for problem in problems_of(self.notebook) if problem.kind != "worth a look"]
+        return [problem for problem in read_problems(self.notebook) if problem.kind != "worth a look"]
 
     def printed(self, index: int) -> str:
         """What a cell has printed."""

@@ -10,20 +10,20 @@ import pytest
 from autograder.course.course_file import ChapterPlan, CourseFile
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.grading.reports.report_page import render
+from autograder.grading.reports.report_page import render_report
 from autograder.intake.people.enrol import Enrolment
 from autograder.intake.people.find_student import find_student, matching_students
 from autograder.intake.people.standing import (
-    NotCounted,
+    UncountedStudent,
     add_student,
-    counts_for,
-    excuse,
+    excuse_chapter,
+    has_grade,
     ignore_submitter,
     is_excused,
     is_stranger,
     withdraw_student,
 )
-from autograder.intake.people.strangers import problems, propose_pairs, strangers
+from autograder.intake.people.strangers import find_strangers, propose_pairs, stranger_problems
 from autograder.intake.roster import Student, merge_collected, read_roster, write_roster
 
 CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
@@ -38,7 +38,7 @@ def class_of_two(enrolled: Callable[..., Enrolment]) -> None:
 @pytest.mark.usefixtures("class_of_two")
 def test_a_decision_survives_the_next_class_list(course: Course, enrolled: Callable[..., Enrolment]) -> None:
     withdraw_student(course, "bo")
-    excuse(course, "ada", CHAPTER)
+    excuse_chapter(course, "ada", CHAPTER)
     assert enrolled("id,name\nada,Ada\nbo,Bo\n").unchanged == ("ada", "bo")
     roster = read_roster(course)
     assert (roster["bo"].state, roster["ada"].excused) == ("withdrawn", (CHAPTER,))
@@ -46,7 +46,7 @@ def test_a_decision_survives_the_next_class_list(course: Course, enrolled: Calla
 
 @pytest.mark.usefixtures("class_of_two")
 def test_decisions_that_have_no_meaning_are_refused(course: Course) -> None:
-    for decide in (withdraw_student, lambda course, student: excuse(course, student, CHAPTER)):
+    for decide in (withdraw_student, lambda course, student: excuse_chapter(course, student, CHAPTER)):
         with pytest.raises(CourseError, match="eve is not on the class list"):
             decide(course, "eve")
     with pytest.raises(CourseError, match="ada is on the class list"):
@@ -72,13 +72,13 @@ def class_of_three(course: Course, enrolled: Callable[..., Enrolment], hand_in: 
 
 
 def test_a_stranger_is_named_with_the_student_who_is_likely_meant(class_of_three: Course) -> None:
-    found_by_id = {stranger.student: stranger for stranger in strangers(class_of_three, [CHAPTER])}
+    found_by_id = {stranger.student: stranger for stranger in find_strangers(class_of_three, [CHAPTER])}
     assert {name: stranger.proposed for name, stranger in found_by_id.items()} == {
         "j-rgen-m-ller": "jm",
         "test-student": "",
     }
     assert found_by_id["test-student"].absent == ("jm", "zo")
-    pair, other = map(str, problems(class_of_three, found_by_id.values()))
+    pair, other = map(str, stranger_problems(class_of_three, found_by_id.values()))
     assert "students --same j-rgen-m-ller jm" in pair
     assert "students --same test-student STUDENT" in other
     assert "--ignore test-student" in other
@@ -87,14 +87,14 @@ def test_a_stranger_is_named_with_the_student_who_is_likely_meant(class_of_three
 def test_a_decision_ends_the_question(class_of_three: Course) -> None:
     add_student(class_of_three, "j-rgen-m-ller")
     ignore_submitter(class_of_three, "test-student")
-    assert strangers(class_of_three, [CHAPTER]) == []
+    assert find_strangers(class_of_three, [CHAPTER]) == []
     roster = read_roster(class_of_three)
     assert (roster["j-rgen-m-ller"].counts, roster["test-student"].counts) == (True, False)
 
 
 def test_without_a_class_list_nobody_is_a_stranger(course: Course, hand_in: Callable[..., None]) -> None:
     hand_in("ada")
-    assert strangers(course, [CHAPTER]) == []
+    assert find_strangers(course, [CHAPTER]) == []
     assert not is_stranger("ada", {"bo": Student("bo")})
     assert is_stranger("ada", {"bo": Student("bo", enrolled=True)})
 
@@ -154,23 +154,23 @@ def test_what_was_due_before_somebody_joined_does_not_count_unless_handed_in(
 )
 def test_with_a_class_list_only_its_students_count(student: Student, counts: bool) -> None:
     roster = {"ada": student, "bo": Student("bo", enrolled=True)}
-    assert counts_for(roster, "ada", CHAPTER, PLAN, handed_in=True) is counts
+    assert has_grade(roster, "ada", CHAPTER, PLAN, handed_in=True) is counts
 
 
 def test_without_a_class_list_everybody_counts() -> None:
-    assert counts_for({"bo": Student("bo")}, "ada", CHAPTER, PLAN, handed_in=False)
-    assert not counts_for({"ada": Student("ada", state="ignored")}, "ada", CHAPTER, PLAN, handed_in=True)
+    assert has_grade({"bo": Student("bo")}, "ada", CHAPTER, PLAN, handed_in=False)
+    assert not has_grade({"ada": Student("ada", state="ignored")}, "ada", CHAPTER, PLAN, handed_in=True)
 
 
 def test_report_lists_them(course: Course) -> None:
     outside = [
-        NotCounted("dee", "Dee <Eck>", (CHAPTER, OTHER), "withdrawn"),
-        NotCounted("kim", "kim", (CHAPTER,), "unknown", is_decided=False),
+        UncountedStudent("dee", "Dee <Eck>", (CHAPTER, OTHER), "withdrawn"),
+        UncountedStudent("kim", "kim", (CHAPTER,), "unknown", is_decided=False),
     ]
-    page = render([], title="Class", folder=course.root, outside=outside)
+    page = render_report([], title="Class", folder=course.root, outside=outside)
     assert 'Dee &lt;Eck&gt; <span class="note">dee</span></th><td>withdrawn</td>' in page
     assert page.count('<span class="pill bad">to decide</span>') == 1
-    assert "Who is not counted?" not in render([], title="Class", folder=course.root)
+    assert "Who is not counted?" not in render_report([], title="Class", folder=course.root)
 
 
 PEOPLE = {

@@ -292,7 +292,7 @@ def test_chapters_on_two_platforms_are_one_students(course: Course, enrolled: En
         about = Student("al", upload.owner, upload.platform, upload.user, {chapter: upload.upload})
         write_roster(course, merge_collected(read_roster(course), [about]))
     ada = read_roster(course)["al"]
-    assert (ada.platform_of(OTHER), ada.platform_of(CHAPTER)) == ("canvas", "moodle")
+    assert (ada.find_platform(OTHER), ada.find_platform(CHAPTER)) == ("canvas", "moodle")
     assert (ada.user, ada.uploads) == ("901", {OTHER: "5001", CHAPTER: "41"})
 
 

@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 
 from autograder.commands.main import main
 from autograder.errors import CourseError
-from autograder.quizzes.exam.compose import Exam, compose
-from autograder.quizzes.exam.kinds import KINDS, Item
-from autograder.quizzes.exam.pages import pages
+from autograder.quizzes.exam.compose import Exam, compose_exam
+from autograder.quizzes.exam.kinds import KINDS, ExamQuestion
+from autograder.quizzes.exam.pages import render_pages
 from autograder.quizzes.exam.question_banks import canvas_zip, moodle_xml
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -25,7 +25,7 @@ CHAPTER = "03_scaled_dot_product"
 @pytest.fixture(scope="module")
 def exam() -> Exam:
     """Return an exam of two versions on one chapter."""
-    return compose([CHAPTER], 5, 2, "test")
+    return compose_exam([CHAPTER], 5, 2, "test")
 
 
 def run(*arguments: str) -> Result:
@@ -42,14 +42,14 @@ def test_versions_are_equal_in_kinds_and_exercises(exam: Exam) -> None:
 
 
 def test_a_struck_question_is_replaced_and_the_others_stay(exam: Exam) -> None:
-    other = compose([CHAPTER], 5, 2, "test", without=[2])
+    other = compose_exam([CHAPTER], 5, 2, "test", without=[2])
     for before, after in zip(exam.versions, other.versions, strict=True):
         same = [(a.code, a.question) == (b.code, b.question) for a, b in zip(before, after, strict=True)]
         assert same == [True, False, True, True, True]
 
 
 def test_a_paper_has_no_key(exam: Exam) -> None:
-    paper = pages(exam, title="Exam")["paper-A.html"].decode()
+    paper = render_pages(exam, title="Exam")["paper-A.html"].decode()
     for item in exam.versions[0]:
         assert item.proof not in paper
         assert paper.count(f"<code>{item.exercise}</code>: ") == 1
@@ -57,7 +57,7 @@ def test_a_paper_has_no_key(exam: Exam) -> None:
 
 
 def test_the_keys_name_every_letter(exam: Exam) -> None:
-    keys = pages(exam, title="Exam")["keys.html"].decode()
+    keys = render_pages(exam, title="Exam")["keys.html"].decode()
     rows = re.findall(r'<tr><th scope="row">([AB])</th>(.*?)</tr>', keys)
     assert {letter: re.findall("<td>(.)</td>", row) for letter, row in rows} == {
         letter: [item.letter for item in items] for letter, items in zip("AB", exam.versions, strict=True)
@@ -65,7 +65,7 @@ def test_the_keys_name_every_letter(exam: Exam) -> None:
 
 
 def test_the_keys_refute_each_wrong_option_under_its_letter(exam: Exam) -> None:
-    keys = pages(exam, title="Exam")["keys.html"].decode()
+    keys = render_pages(exam, title="Exam")["keys.html"].decode()
     for item in exam.versions[1]:
         letters = [letter for letter, text in zip("ABCD", item.refuted, strict=True) if text]
         assert letters == [letter for letter in "ABCD" if letter != item.letter]
@@ -76,7 +76,7 @@ def test_the_keys_refute_each_wrong_option_under_its_letter(exam: Exam) -> None:
 
 
 def test_text_of_code_is_escaped(exam: Exam) -> None:
-    for content in pages(exam, title="Exam").values():
+    for content in render_pages(exam, title="Exam").values():
         assert re.search(r"<(?!/?[a-z]+[ >0-9]|!DOCTYPE)", content.decode()) is None
 
 
@@ -105,10 +105,10 @@ def test_canvas_gets_a_quiz_for_each_version_with_its_keys(exam: Exam) -> None:
 
 
 def test_options_keep_their_evidence_in_another_order() -> None:
-    item = Item(
+    item = ExamQuestion(
         *("input", "c", "e", "t"), (), (), "code", "q", ("a", "b", "c", "d"), 1, "m", "x", "p", ("1", "", "3", "4")
     )
-    moved = item.in_order([3, 1, 0, 2])
+    moved = item.reorder([3, 1, 0, 2])
     assert moved.options == ("d", "b", "a", "c")
     assert moved.refuted == ("4", "", "1", "3")
     assert moved.answer == item.answer
@@ -116,11 +116,11 @@ def test_options_keep_their_evidence_in_another_order() -> None:
 
 def test_too_many_questions_are_refused_with_their_number() -> None:
     with pytest.raises(CourseError, match=r"give \d+ questions, and 9 are wanted"):
-        compose([CHAPTER], 9, 2, "test", selects=lambda chapter, name: name in ("causal_mask", "padding_mask"))
+        compose_exam([CHAPTER], 9, 2, "test", selects=lambda chapter, name: name in ("causal_mask", "padding_mask"))
 
 
 def test_an_exam_asks_about_selected_exercises_alone() -> None:
-    made = compose([CHAPTER], 2, 2, "test", selects=lambda chapter, name: name in ("causal_mask", "padding_mask"))
+    made = compose_exam([CHAPTER], 2, 2, "test", selects=lambda chapter, name: name in ("causal_mask", "padding_mask"))
     assert {item.exercise for item in made.versions[0]} == {"causal_mask", "padding_mask"}
 
 

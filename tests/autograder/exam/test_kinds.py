@@ -8,19 +8,19 @@ from dataclasses import replace
 
 import pytest
 
-from autograder.checking.judges import same_answer
-from autograder.checking.request import Request, content
+from autograder.checking.judges import is_same_answer
+from autograder.checking.request import Request, content_key
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
-from autograder.quizzes.exam.evidence import NOT_CONFIRMED, Evidence, confirm, gather
+from autograder.quizzes.exam.evidence import NOT_CONFIRMED, Evidence, confirm_mistake, gather_evidence
 from autograder.quizzes.exam.inputs import exam_inputs
-from autograder.quizzes.exam.kinds import Item, family_of
+from autograder.quizzes.exam.kinds import ExamQuestion, make_family
 from autograder.quizzes.exam.shown_code import ShownCode, changed_lines, wrong_code
 from tests.exam.test_every_exercise import diagnosed
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 VERSIONS = 4
-Make = Callable[[str, str], list[Item]]
+Make = Callable[[str, str], list[ExamQuestion]]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def evidence() -> Callable[[str], Evidence]:
 
     def gathered(name: str) -> Evidence:
         if name not in kept:
-            kept[name] = gather(exercise(name))
+            kept[name] = gather_evidence(exercise(name))
         return kept[name]
 
     return gathered
@@ -40,8 +40,8 @@ def evidence() -> Callable[[str], Evidence]:
 def family(evidence: Callable[[str], Evidence]) -> Make:
     """Return a function that makes a family of a kind about an exercise."""
 
-    def made(name: str, kind: str) -> list[Item]:
-        found = family_of(kind, evidence(name), random.Random(1), "test", VERSIONS)
+    def made(name: str, kind: str) -> list[ExamQuestion]:
+        found = make_family(kind, evidence(name), random.Random(1), "test", VERSIONS)
         assert found is not None
         return list(found)
 
@@ -81,7 +81,7 @@ def test_one_input_alone_differs_from_the_others(family: Make, evidence: Callabl
 
 def _agree(known: Evidence, candidate: Callable[..., object], request: Request) -> bool:
     right, wrong = (LocalSubject(one).observe(request) for one in (known.exercise.reference, candidate))
-    return same_answer(right, wrong)
+    return is_same_answer(right, wrong)
 
 
 def changed(code: ShownCode, change: Callable[[str], str]) -> ShownCode:
@@ -103,18 +103,18 @@ def test_no_input_of_an_exam_is_a_hidden_test() -> None:
     for name in ("layer_norm", "top_k", "padding_mask"):
         sheet = exercise(name).sheet(hidden=True)
         hidden = {
-            content(request)
+            content_key(request)
             for section in sheet.sections
             for probe in section.probes[section.visible :]
             for request in probe.requests
         }
         plain = {
-            content(request)
+            content_key(request)
             for section in sheet.sections
             for probe in section.probes[: section.visible]
             for request in probe.requests
         }
-        shown = {content(one.request) for version in range(4) for one in exam_inputs(exercise(name), "x", version)}
+        shown = {content_key(one.request) for version in range(4) for one in exam_inputs(exercise(name), "x", version)}
         assert shown
         assert not shown & (hidden - plain)
 
@@ -133,12 +133,12 @@ def test_code_with_two_mistakes_is_not_confirmed() -> None:
     worse = changed(
         code, lambda text: text.replace("raise ValueError", "raise TypeError").replace("values\n", "values * 3\n")
     )
-    assert confirm(one, mistake, code) is not None
-    assert confirm(one, mistake, changed(worse, lambda text: f"{text} * 7")) is None
+    assert confirm_mistake(one, mistake, code) is not None
+    assert confirm_mistake(one, mistake, changed(worse, lambda text: f"{text} * 7")) is None
 
 
 def _is_left_out(name: str, mistake: str) -> bool:
-    return mistake in gather(exercise(name)).left_out
+    return mistake in gather_evidence(exercise(name)).left_out
 
 
 def test_every_mistake_is_shown_or_has_a_reason(evidence: Callable[[str], Evidence]) -> None:

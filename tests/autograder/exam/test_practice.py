@@ -12,7 +12,7 @@ from autograder.commands.released_site import ReleasedSite
 from autograder.course.course_file_edits import write_template
 from autograder.course.release.leaks import OF_CLOSED_CHAPTERS, find_leaks, site_materials
 from autograder.course.release.secret_texts import Secrets, project_secrets
-from autograder.quizzes.exam.pages import PAGE, QUESTIONS, chapters_with_open_solutions, practice_page
+from autograder.quizzes.exam.pages import PAGE, QUESTIONS, chapters_with_open_solutions, render_practice_page
 from autograder.site.build import SiteCourse
 from autograder.site.chapter_page import PAGES, ChapterPage, chapter_bar, header_buttons
 
@@ -25,7 +25,7 @@ CHAPTER = CHAPTERS[1]
 @pytest.fixture(scope="module")
 def page() -> bytes:
     """Return the page of a chapter."""
-    return practice_page(CHAPTER)
+    return render_practice_page(CHAPTER)
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,9 @@ def test_points_that_a_person_gave_are_on_the_page_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = replace(page(score=0.0), parts=(), problems=(Problem("no notebook", "A PDF.", fatal=True),))
-    monkeypatch.setattr("autograder.grading.feedback.page_html.feedback_page", lambda *arguments, **options: refused)
+    monkeypatch.setattr(
+        "autograder.grading.feedback.page_html.build_feedback_page", lambda *arguments, **options: refused
+    )
     course = Course.open(tmp_path, create=True)
     write_roster(course, {"ada": Student("ada")})
     assert "not graded" in page_html({}, {}, "", str(tmp_path))

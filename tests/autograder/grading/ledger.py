@@ -24,7 +24,7 @@ from autograder.course.folder import Course
 from autograder.course.release.nbgrader_release import generate_assignment
 from autograder.grading.plugin import RestoreCells, SubmissionExporter
 from autograder.grading.record.gradebook_writer import GradebookWriter
-from autograder.grading.submissions import companions_of, submission
+from autograder.grading.submissions import build_submission, read_submitted_companions
 from autograder.intake.notebook.manifest import released_manifest
 
 from .conftest import CHAPTER, mark, put, source_notebook
@@ -222,7 +222,9 @@ def by_books(books: GradebookWriter, student: str, outputs: dict[str, Any]) -> A
 def prepared(course: Course, student: str) -> Any:
     """Return a submission as it is run."""
     path = submitted(course, student)
-    content = submission(student, path, released_manifest(course, CHAPTER), companions_of(course, CHAPTER, path))[0]
+    content = build_submission(
+        student, path, released_manifest(course, CHAPTER), read_submitted_companions(course, CHAPTER, path)
+    )[0]
     return nbformat.reads(content.notebook, as_version=4)
 
 

@@ -72,4 +72,4 @@ class Scripted:
 def without_workers(patch: pytest.MonkeyPatch, executor: Scripted) -> None:
     """Have commands ask an executor, and start no worker, which takes seconds."""
     patch.setattr("autograder.engine.workers.executor.WorkerPool.start", lambda *_: None)
-    patch.setattr("autograder.grading.run._executions_here", lambda _, __, work: map(executor.grade_one, work))
+    patch.setattr("autograder.grading.run._run_locally", lambda _, __, work: map(executor.grade_one, work))

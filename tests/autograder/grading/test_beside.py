@@ -13,12 +13,12 @@ import pytest
 
 from autograder.intake.notebook import attached_files as module
 from autograder.intake.notebook import notebook_reader
-from autograder.intake.notebook.attached_files import companion_files
+from autograder.intake.notebook.attached_files import read_companion_files
 from autograder.intake.notebook.notebook_reader import UnreadableError, read_file, read_notebook
 
 
 def read(*folders: Path) -> dict[str, bytes]:
-    return {name: base64.b64decode(data) for name, data in companion_files(folders).files.items()}
+    return {name: base64.b64decode(data) for name, data in read_companion_files(folders).files.items()}
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_files_are_found_by_name_and_nothing_else_is_opened(folder: Path, tmp_pa
         file.truncate(2**40)
     found = {"data.csv": b"1,2\n", "empty": b"", "sub/deep/w.bin": bytes(range(256))}
     assert read(folder) == found | {name: name.encode() for name in ODD}
-    assert all(isinstance(data, str) for data in companion_files([folder]).files.values())
+    assert all(isinstance(data, str) for data in read_companion_files([folder]).files.values())
     assert read(folder / "inner") == read(folder / "up" / "outside") == read(tmp_path / "none") == read() == {}
 
 

@@ -22,7 +22,7 @@ from autograder.grading.choose import choose
 from autograder.grading.plugin import autograder_config
 from autograder.grading.record.gradebook_writer import GradebookWriter
 from autograder.grading.record.results import GradeResult, Notebook, read_results
-from autograder.grading.reports.class_report import read_student_work, summarise
+from autograder.grading.reports.class_report import read_student_work, summarise_chapters
 from autograder.grading.reports.export import export, open_choices_message
 from autograder.grading.reports.grades import read_grades
 from autograder.intake.downloads.collect import collect
@@ -72,7 +72,7 @@ def test_both_scores_are_told_and_neither_is_recorded(open_course: Course, tmp_p
     assert "1 submission" in open_choices_message(grades)
     assert [
         (summary.undecided, summary.graded, summary.absent)
-        for summary in summarise(read_student_work(open_course, [CHAPTER]))
+        for summary in summarise_chapters(read_student_work(open_course, [CHAPTER]))
     ] == [(("ada",), ("bo",), ())]
     with GradebookWriter(open_course, CHAPTER, autograder_config(open_course)).gradebook() as gradebook:
         assert [s.student_id for s in gradebook.assignment_submissions(CHAPTER)] == ["bo"]

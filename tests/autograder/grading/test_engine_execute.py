@@ -18,8 +18,8 @@ from autograder.engine.sandbox import isolation
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
 from autograder.grading import nbgrader_execute
-from autograder.grading.nbgrader_execute import EngineExecute, GraderError, worker_for
-from autograder.intake.notebook.problem import problems_of
+from autograder.grading.nbgrader_execute import EngineExecute, GraderError, get_worker
+from autograder.intake.notebook.problem import read_problems
 
 from .conftest import mark
 
@@ -139,7 +139,7 @@ def test_submissions_share_a_worker_with_limits_and_the_files_beside_them(place:
     (worker,) = nbgrader_execute._workers.values()
     number = worker._process.pid  # type: ignore[attr-defined]
     slow = place.run(new_code_cell("import time\ndef f(x): time.sleep(1000)"), test_cell(TEST, "test_f"))
-    assert [problem.kind for problem in problems_of(slow)] == ["timeout"]
+    assert [problem.kind for problem in read_problems(slow)] == ["timeout"]
     assert list(nbgrader_execute._workers.values()) == [worker]
     assert worker._process.pid == number  # type: ignore[attr-defined]
 
@@ -193,18 +193,18 @@ class Still:
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run nothing, and know of no worker."""
     monkeypatch.setattr(nbgrader_execute, "_workers", {})
-    monkeypatch.setattr(nbgrader_execute, "executor_for", Still)
+    monkeypatch.setattr(nbgrader_execute, "create_executor", Still)
 
 
 @pytest.mark.usefixtures("still")
 def test_other_settings_and_other_processes_have_other_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    one: Any = worker_for(GradingSettings())
-    assert worker_for(GradingSettings()) is one
-    other: Any = worker_for(GradingSettings(seed=1))
+    one: Any = get_worker(GradingSettings())
+    assert get_worker(GradingSettings()) is one
+    other: Any = get_worker(GradingSettings(seed=1))
     assert other is not one
     assert (one.closed, other.closed) == (1, 0)
     monkeypatch.setattr(nbgrader_execute.os, "getpid", lambda: -1)
-    assert worker_for(GradingSettings(seed=1)) is not other, "a fork does not take its parent's worker"
+    assert get_worker(GradingSettings(seed=1)) is not other, "a fork does not take its parent's worker"
     assert other.closed == 0
 
 
@@ -249,7 +249,7 @@ def test_a_machine_that_offers_less_isolation_than_is_asked_for_runs_nothing(
 
 def test_a_failure_of_the_graders_is_no_grade(kept: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     failing = Still(GradingSettings(), Execution("ann", "", 0.0, "no memory"))
-    monkeypatch.setattr(nbgrader_execute, "worker_for", lambda settings: failing)
+    monkeypatch.setattr(nbgrader_execute, "get_worker", lambda settings: failing)
     made = new_notebook(cells=[test_cell(TEST, "test_f")])
     with pytest.raises(GraderError, match="no memory"):
         kept.engine().preprocess(made, kept.resources)

@@ -14,7 +14,7 @@ from autograder.checking.verdict import VERDICT_MIME
 from autograder.engine.interface import Submission
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.plain import PlainExecutor
-from autograder.intake.notebook.problem import Problem, add_problems, problems_of
+from autograder.intake.notebook.problem import Problem, add_problems, read_problems
 
 from .conftest import SETUP, mark
 
@@ -104,7 +104,7 @@ def test_words_on_stderr_cost_nothing(by_test: dict[str, Any]) -> None:
 def test_a_kernel_that_dies_costs_only_the_cell_that_killed_it(mixed: Any, by_test: dict[str, Any]) -> None:
     assert errors(by_test["test_deadly"]) == ["KernelDied"]
     assert by_test["test_last"].outputs[-1].data["text/plain"] == "4"
-    assert [(p.kind, p.where) for p in problems_of(mixed) if p.kind == "kernel died"] == [
+    assert [(p.kind, p.where) for p in read_problems(mixed) if p.kind == "kernel died"] == [
         ("kernel died", "test_deadly")
     ]
 
@@ -153,7 +153,7 @@ def test_an_endless_loop_is_stopped_and_the_rest_goes_on(endless: Any) -> None:
     assert errors(cells["test_loop"]) == ["Timeout"]
     assert errors(cells["test_stubborn"]) == ["Timeout"]
     assert cells["test_after"].outputs == []
-    assert {p.where: p.kind for p in problems_of(endless)} == {
+    assert {p.where: p.kind for p in read_problems(endless)} == {
         "test_loop": "timeout",
         "test_flood": "output flood",
         "test_stubborn": "timeout",

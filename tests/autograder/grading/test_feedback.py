@@ -27,9 +27,9 @@ from autograder.engine.interface import Execution, Submission
 from autograder.grading.autograde import autograde
 from autograder.grading.feedback import page_stamps
 from autograder.grading.feedback import pages as feedback_pages
-from autograder.grading.feedback.markup import markdown, points_text, sentence_html
-from autograder.grading.feedback.page import Page, Part, feedback_page
-from autograder.grading.feedback.page_html import _template
+from autograder.grading.feedback.markup import markdown_html, points_text, sentence_html
+from autograder.grading.feedback.page import Page, Part, build_feedback_page
+from autograder.grading.feedback.page_html import _load_template
 from autograder.grading.feedback.pages import write_feedback
 from autograder.grading.plugin import autograder_config
 from autograder.grading.record.gradebook_writer import GradebookWriter
@@ -296,7 +296,7 @@ def test_with_another_configuration_all_pages_are_made_again(
 
 
 def test_markdown_keeps_its_form_and_loses_its_teeth() -> None:
-    shown = markdown("# Big\n\n*so* <img src=x onerror=alert(1)>\n\n```python\nx = 1\n```\n\n$$\n\\sum_i x_i\n$$")
+    shown = markdown_html("# Big\n\n*so* <img src=x onerror=alert(1)>\n\n```python\nx = 1\n```\n\n$$\n\\sum_i x_i\n$$")
     assert "<h3>Big</h3>" in shown
     assert "<em>so</em>" in shown
     assert "<img" not in shown
@@ -307,8 +307,8 @@ def test_markdown_keeps_its_form_and_loses_its_teeth() -> None:
     "long", ["*a* <b> " * 2501, "$x$ " * 201, r"\begin{a} " * 401], ids=["letters", "dollars", "environments"]
 )
 def test_a_text_that_no_answer_needs_is_shown_as_it_was_written(long: str) -> None:
-    assert markdown(long) == f"<pre>{html.escape(long)}</pre>"
-    assert markdown(long[: len(long) // 2]) != f"<pre>{html.escape(long[: len(long) // 2])}</pre>"
+    assert markdown_html(long) == f"<pre>{html.escape(long)}</pre>"
+    assert markdown_html(long[: len(long) // 2]) != f"<pre>{html.escape(long[: len(long) // 2])}</pre>"
 
 
 def test_code_in_an_explanation_is_shown_as_code() -> None:
@@ -333,7 +333,7 @@ def test_a_comment_in_an_example_is_no_heading() -> None:
         cells=[new_markdown_cell("~~~\n# no title\n~~~\n# The title"), new_markdown_cell(PROMPT), answer, test]
     )
     about = {"assignment": "01", "student": "amara", "score": 0, "max_score": 2, "late_penalty": 0}
-    page = feedback_page(notebook, about)
+    page = build_feedback_page(notebook, about)
     assert page.title == "The title"
     assert [part.title for part in page.parts] == ["6. The cell of an LSTM"] * 2
     (question,) = page.questions
@@ -349,7 +349,7 @@ def test_beside_an_exercise_without_a_verdict_stands_what_went_wrong_in_its_cell
     notebook = new_notebook(cells=[stub, test, other])
     add_problems(notebook, [Problem("cell error", "The cell raised SyntaxError: invalid syntax", "f")])
     about = {"assignment": "01", "student": "amara", "score": 0, "max_score": 2, "late_penalty": 0}
-    with_cause, without = feedback_page(notebook, about).exercises
+    with_cause, without = build_feedback_page(notebook, about).exercises
     assert with_cause.error.endswith("f?. The cell raised SyntaxError: invalid syntax")
     assert without.error.endswith("f?")
 
@@ -367,7 +367,7 @@ def test_the_line_above_a_verdict_counts_the_ticks_below_it() -> None:
     unjudged = [Finding(f"side {number}", "A side row.", 1.0, True, NOT_JUDGED, earned=0.0) for number in range(3)]
     part = Part("test_f", "exercise", "F", 0.0, 9.0, False, Verdict("f", "03", (*wrong, *unjudged)), name="f")
     page = Page("03", "Attention", "ada", "", 0.0, 9.0, 0.0, (part,), ())
-    text = _template().render(page=page, site="")
+    text = _load_template().render(page=page, site="")
     shown = re.search(r"<summary>(\d+) of (\d+) rows are as they should be, (\d+) not judged</summary>", text)
     assert shown is not None
     ticks, rows, dashes = text.count(">✓<"), len(re.findall(r'<span class="mark"', text)), text.count(">–<")
@@ -379,4 +379,4 @@ def test_what_is_worth_a_look_is_told_to_lecturers_only() -> None:
     notebook = new_notebook()
     add_problems(notebook, told)
     about = {"assignment": "01", "student": "s", "score": 0, "max_score": 1, "late_penalty": 0}
-    assert feedback_page(notebook, about).problems == (told[1],)
+    assert build_feedback_page(notebook, about).problems == (told[1],)

@@ -23,8 +23,8 @@ from autograder.static_analysis.cell_names import (
     checked_names,
     defined_names,
     ends_in_check,
+    find_only_check,
     imports_check,
-    only_check,
     strip_invisible_characters,
     summarise_cell,
 )
@@ -252,8 +252,8 @@ def test_a_warning_about_a_cell_is_not_the_graders(recwarn: pytest.WarningsRecor
 
 def test_a_cell_that_only_checks_tells_what() -> None:
     source = "from tfcourse import check\ncheck(f)\n### BEGIN HIDDEN TESTS\ncheck(f, hidden=True)\n### END HIDDEN TESTS"
-    assert only_check("check(f)  # visible") == ("f", False)
-    assert only_check(source) == ("f", True)
+    assert find_only_check("check(f)  # visible") == ("f", False)
+    assert find_only_check(source) == ("f", True)
 
 
 @pytest.mark.parametrize(
@@ -277,4 +277,4 @@ def test_a_cell_that_only_checks_tells_what() -> None:
     ],
 )
 def test_a_cell_that_does_more_or_less(source: str) -> None:
-    assert only_check(source) is None
+    assert find_only_check(source) is None

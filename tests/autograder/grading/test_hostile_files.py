@@ -26,7 +26,7 @@ from autograder.grading.record.results import read_results
 from autograder.intake.downloads import choices
 from autograder.intake.downloads.collect import collect
 from autograder.intake.notebook import attached_files
-from autograder.intake.notebook.attached_files import companion_files
+from autograder.intake.notebook.attached_files import read_companion_files
 from autograder.intake.notebook.problem import LONGEST, MOST
 
 from .conftest import CHAPTER, Fill, HandIn
@@ -112,9 +112,9 @@ def test_names_are_looked_at_once_and_so_many(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(attached_files, "MAX_SEEN", 50)
     for number in range(50):
         (tmp_path / f"{number}.txt").touch()
-    assert len(companion_files([tmp_path]).files) == 50
+    assert len(read_companion_files([tmp_path]).files) == 50
     (tmp_path / "one more").touch()
-    found = companion_files([tmp_path])
+    found = read_companion_files([tmp_path])
     assert found.files == {}
     assert "more than 50" in found.problems[0].what.lower()
 

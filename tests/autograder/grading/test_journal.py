@@ -27,8 +27,8 @@ from autograder.grading.record.journal import (
     RECORDED,
     STALE,
     SubmissionState,
-    events,
     open_journal,
+    read_events,
     submission_states,
 )
 from tests.faults.grades import written
@@ -79,7 +79,7 @@ def test_a_line_says_when_in_which_run_and_what(empty: Course) -> None:
     for _ in range(2):
         with open_journal(empty, "03") as journal:
             journal.record_end("ada", status="graded", score=2.5, seconds=0.25)
-    first, second = events(empty, "03")
+    first, second = read_events(empty, "03")
     assert (first["event"], first["student"], first["score"], first["seconds"]) == ("recorded", "ada", 2.5, 0.25)
     assert first["run"] != second["run"]
     assert first["time"] <= second["time"]
@@ -182,7 +182,7 @@ def test_wherever_a_run_is_killed_the_next_one_comes_to_the_same_end(
         mine = Course(shutil.copytree(roots[force], tmp_path / "mine"))
         step = 0.5 if force else 0.25
         killed = ends_after(number, lambda: grade(mine, step, force=force), mine.root)  # noqa: B023
-        begun = not force or any(event["event"] == STALE for event in events(mine, CHAPTER))
+        begun = not force or any(event["event"] == STALE for event in read_events(mine, CHAPTER))
         grade(mine, step)
         assert written(mine.root) == written(roots[force + begun]), f"killed before change {number}"
         shutil.rmtree(mine.root)

@@ -26,8 +26,8 @@ from autograder.grading.record.gradebook_writer import refresh_penalties
 from autograder.grading.record.results import read_result
 from autograder.grading.reports.feedback_archive import member_pages
 from autograder.grading.reports.grades import read_grades
-from autograder.grading.reports.missing import gaps, is_work_without_grade
-from autograder.intake.downloads.journal import IntakeJournal, hash_of, write_journal
+from autograder.grading.reports.missing import is_work_without_grade, list_gaps
+from autograder.intake.downloads.journal import IntakeJournal, hash_content, write_journal
 from autograder.intake.people.enrol import enrol
 from autograder.marking.chapter_reader import ChapterReader
 from autograder.marking.marks import Marks
@@ -215,7 +215,7 @@ def test_a_time_that_cannot_be_read_or_true_costs_nothing_and_is_named_by_every_
     for _ in range(2):
         assert grade(late) == penalties(late) == {"ann": 0.0, "bo": 0.0}
         assert notes(late) == {"ann": [kind], "bo": []}
-        assert is_work_without_grade(gaps(late, read_grades(late, [CHAPTER]))) == (kind == "doubtful time")
+        assert is_work_without_grade(list_gaps(late, read_grades(late, [CHAPTER]))) == (kind == "doubtful time")
     path.unlink()
     path.write_text("2026-03-28 19:00")  # in the course's zone
     assert grade(late) == penalties(late) == {"ann": 0.75, "bo": 0.0}
@@ -226,7 +226,7 @@ def test_a_note_that_canvas_calls_it_late_holds_for_its_notebook_until_a_time_is
     stamp(late, "ann").unlink()
     grade(late)
     folder = stamp(late, "ann").parent
-    digest = hash_of((folder / f"{CHAPTER}.ipynb").read_bytes())
+    digest = hash_content((folder / f"{CHAPTER}.ipynb").read_bytes())
     write_journal(late, CHAPTER, IntakeJournal(late={"ann": [digest]}))
     for _ in range(2):
         grade(late)

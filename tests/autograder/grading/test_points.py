@@ -174,7 +174,7 @@ def test_signatures_are_kept_beside_the_results_as_long_as_the_submission(
     assert kept.is_relative_to(graded.root / "journal")
     before = snapshot(graded.root)
     for executor in (Scripted(), Describing()):
-        assert replay(graded, SMALL, "ann", make_executor=executor).same
+        assert replay(graded, SMALL, "ann", make_executor=executor).is_same
     assert snapshot(graded.root) == before, "a replay neither sees nor writes them"
     signatures, recorded = kept.read_bytes(), result_path(graded, SMALL, "ann").read_bytes()
     grade(graded, Scripted())

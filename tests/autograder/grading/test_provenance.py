@@ -14,7 +14,7 @@ from autograder import checks_version
 from autograder.checks_version import PACKAGES, checks_hash
 from autograder.engine import settings
 from autograder.engine.environment import kernel_environment
-from autograder.engine.settings import GradingSettings, limits_of, resolve_device
+from autograder.engine.settings import GradingSettings, read_limits, resolve_device
 from autograder.errors import CourseError
 from autograder.grading.course_settings import settings_from_config
 from autograder.grading.record.provenance import Provenance, environment, isolation_line, outdated_message, package_hash
@@ -186,22 +186,22 @@ def config(**limits: object) -> Config:
 
 
 def test_what_the_configuration_does_not_name_has_its_default_and_the_seed_is_the_courses() -> None:
-    assert limits_of(Config()) == GradingSettings(seed=None)
-    assert limits_of(config(memory_mb=512, isolation="restricted", seed=3)) == GradingSettings(
+    assert read_limits(Config()) == GradingSettings(seed=None)
+    assert read_limits(config(memory_mb=512, isolation="restricted", seed=3)) == GradingSettings(
         memory_mb=512, isolation="restricted", seed=3
     )
 
 
 def test_a_limit_that_does_not_exist_is_refused_with_those_that_do() -> None:
     with pytest.raises(CourseError, match="no limit memory") as caught:
-        limits_of(config(memory=512))
+        read_limits(config(memory=512))
     assert "memory_mb" in caught.value.do
 
 
 @pytest.mark.parametrize("wrong", [{"memory_mb": 0}, {"memory_mb": "much"}, {"isolation": "some"}, {"restarts": -1}])
 def test_a_value_that_a_limit_cannot_have_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(CourseError, match=next(iter(wrong))):
-        limits_of(config(**wrong))
+        read_limits(config(**wrong))
 
 
 def test_what_seeds_a_students_process_follows_from_the_seed_and_does_not_tell_it() -> None:

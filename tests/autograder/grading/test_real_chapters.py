@@ -31,7 +31,7 @@ SEED = "10"
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
     """A course in which these chapters are released, shortened, for all of their exercises would show nothing else and take minutes."""
     # What is recorded is for checks at home, and takes half a minute a chapter. A grader asks the reference.
-    monkeypatch.setattr(student_build, "_recordings", lambda root, chapter: {})
+    monkeypatch.setattr(student_build, "_read_recordings", lambda root, chapter: {})
     found = Course.open(tmp_path / "course", create=True)
     with (found.root / "nbgrader_config.py").open("a", encoding="utf-8") as config:
         # That of the predictions: some mistakes get more or less by the questions that are drawn.

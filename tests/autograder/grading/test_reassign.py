@@ -54,7 +54,7 @@ def test_the_work_and_its_points_become_the_students(course: Course) -> None:
     assert left == []
     ada = read_roster(course)["ada"]
     assert (ada.name, ada.user, ada.uploads) == ("Ada", "901", {OTHER: "7", CHAPTER: "41"})
-    assert (ada.platform_of(OTHER), ada.platform_of(CHAPTER)) == ("canvas", "moodle")
+    assert (ada.find_platform(OTHER), ada.find_platform(CHAPTER)) == ("canvas", "moodle")
     assert "ada-spoilt" not in read_roster(course)
 
 

@@ -297,7 +297,7 @@ def test_names_are_written_where_the_gradebook_has_none(course: Course) -> None:
         with opened(course) as gradebook:
             gradebook.update_or_create_student("bo", first_name="Bodo")
         about = {"first_name": "New", "last_name": "Name", "lms_user_id": ""}
-        books.name_students(dict.fromkeys(("ada", "bo", "nobody"), about))
+        books.add_student_fields(dict.fromkeys(("ada", "bo", "nobody"), about))
     with opened(course) as gradebook:
         known = {student.id: (student.first_name, student.last_name) for student in gradebook.students}
     assert known == {"ada": ("New", "Name"), "bo": ("Bodo", "Name")}

@@ -259,7 +259,7 @@ def test_the_same_comes_out_with_the_recorded_seed_and_limits_and_nothing_is_wri
     before = snapshot(graded_once.root)
     again = Scripted()
     done = replay(graded_once, CHAPTER, "ann", make_executor=again)
-    assert (done.same, done.differences, done.changes) == (True, (), ())
+    assert (done.is_same, done.differences, done.changes) == (True, (), ())
     assert (again.seen[0].seed, again.seen[0].memory_mb, again.seen[0].device) == (7, 512, "cpu")
     assert done.again == replace(
         done.recorded, unchanged=False, seconds=done.again.seconds, exercises=done.again.exercises
@@ -295,7 +295,7 @@ def test_what_is_different_is_named(graded_once: Course, what: str) -> None:
     change, executor, words = DIFFERENT[what]
     change(graded_once)
     done = replay(graded_once, CHAPTER, "ann", make_executor=executor)
-    assert done.same is (not words)
+    assert done.is_same is (not words)
     assert [word for word in words if word not in "\n".join(done.differences)] == []
     if what == "limit":
         assert any("memory_of_old" in change for change in done.changes)
@@ -308,10 +308,10 @@ def test_other_checks_make_no_other_grade_and_no_notebook_is_replayed_as_well(
 ) -> None:
     hand_in("ben", b"%PDF-1.7")
     autograde(graded_once, CHAPTER, students=["ben"], device="cpu", make_executor=Scripted())
-    assert replay(graded_once, CHAPTER, "ben", make_executor=Scripted()).same
+    assert replay(graded_once, CHAPTER, "ben", make_executor=Scripted()).is_same
     monkeypatch.setattr("autograder.grading.course_settings.checks_hash", lambda: "another")
     done = replay(graded_once, CHAPTER, "ann", make_executor=Scripted())
-    assert (done.same, len(done.changes)) == (True, 1)
+    assert (done.is_same, len(done.changes)) == (True, 1)
     notebook(graded_once).parent.rename(graded_once.root / "elsewhere")
     with pytest.raises(CourseError, match="gone"):
         replay(graded_once, CHAPTER, "ann", make_executor=Scripted())

@@ -18,14 +18,14 @@ from autograder.grading.record.results import (
     ExerciseResult,
     GradeResult,
     QuestionResult,
+    describe_waiting,
     dumps_by_line,
     read_result,
     read_results,
     result_path,
-    waiting,
     write_result,
 )
-from autograder.intake.notebook.problem import LEFT_OUT, LONGEST, MOST, Problem, add_problems, problems_of, shorten
+from autograder.intake.notebook.problem import LEFT_OUT, LONGEST, MOST, Problem, add_problems, read_problems, shorten
 
 from .conftest import mark
 
@@ -86,9 +86,9 @@ def test_half_a_result_is_no_result(empty: Course, content: str) -> None:
 
 
 def test_what_waits_is_said_with_answers_and_students() -> None:
-    assert waiting([("ann", 2), ("ben", 1), ("ann", 3), ("cem", 0)]).startswith("6 answers of 2 students ")
-    assert waiting([("ann", 1)]).startswith("1 answer of 1 student ")
-    assert waiting([("ann", 0)]) == ""
+    assert describe_waiting([("ann", 2), ("ben", 1), ("ann", 3), ("cem", 0)]).startswith("6 answers of 2 students ")
+    assert describe_waiting([("ann", 1)]).startswith("1 answer of 1 student ")
+    assert describe_waiting([("ann", 0)]) == ""
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_of_many_problems_the_worst_are_kept() -> None:
             notebook, [Problem(f"remark {i}", "It is so.", remark=True), Problem(f"problem {i}", "It is bad.")]
         )
     add_problems(notebook, [Problem("the worst", "It cannot be graded.", fatal=True)])
-    problems = problems_of(notebook)
+    problems = read_problems(notebook)
     assert len(problems) == MOST
     assert [problem.kind for problem in problems[:2]] == ["problem 0", "problem 1"]
     assert [problem.kind for problem in problems[-2:]] == ["the worst", LEFT_OUT]

@@ -162,7 +162,10 @@ def test_what_fails_in_two_runs_gets_no_points(
     for student in ("ann", "ben"):
         hand_in(student, filled())
     executor = LOST if broken == "execute" else Scripted()
-    places: dict[str, tuple[Any, str]] = {"sanitise": (run_module, "submission"), "record": (GradebookWriter, "record")}
+    places: dict[str, tuple[Any, str]] = {
+        "sanitise": (run_module, "build_submission"),
+        "record": (GradebookWriter, "record"),
+    }
     owner, name = places.get(broken, (None, ""))
     real = getattr(owner, name, None)
 
@@ -390,10 +393,12 @@ def test_whose_failure_it_is_follows_from_the_execution_and_from_the_run_before(
 ) -> None:
     judge = run_module.Judge(course, released_manifest(course, CHAPTER), GradingSettings(seed=7), Provenance)
     path = hand_in("ann", filled())
-    sent, digest = run_module.submission("ann", path, judge.manifest, run_module.companions_of(course, CHAPTER, path))
+    sent, digest = run_module.build_submission(
+        "ann", path, judge.manifest, run_module.read_submitted_companions(course, CHAPTER, path)
+    )
     try:
         done = replace(Scripted().grade_one(sent), failure=failure, **({"notebook": text} if text in ("", "[") else {}))
         outcome = judge.judge_execution(done, "hash", digest if text == "sent" else "", again=again)
     except RecordError as error:
-        outcome = judge.failure("ann", "hash", error, again=again)
+        outcome = judge.failure_outcome("ann", "hash", error, again=again)
     assert (outcome.result.status, outcome.by_submission) == status

@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from traitlets.config import Config
 
 from autograder.grading.feedback.formula import _ATTRIBUTES, _TAGS, formula_html
-from autograder.grading.feedback.markup import markdown
+from autograder.grading.feedback.markup import markdown_html
 from autograder.grading.feedback.safe_notebook import FILTERS, SafeNotebook
 from autograder.grading.plugin import configure
 from autograder.intake.notebook.images import image_base64, safe_images
@@ -51,7 +51,7 @@ def test_what_is_no_picture_has_no_data(data: Any) -> None:
 
 
 def test_a_picture_stands_where_the_text_has_it_and_a_missing_one_is_said_to_be_missing() -> None:
-    html = markdown(
+    html = markdown_html(
         '![a "quote"](attachment:a%20b.png) ![](attachment:no.png) ![far](http://x/y.png)',
         {"a b.png": {"image/png": PNG}},
     )
@@ -180,7 +180,7 @@ def test_a_text_full_of_formulas_stays_short() -> None:
     bomb = r"$\begin{matrix}" + "&" * 60 + r"\end{matrix}$ "
     text = bomb * 199
     assert len(text) < 20_000
-    assert len(markdown(text)) < 300_000
+    assert len(markdown_html(text)) < 300_000
 
 
 def test_aligned_equations_have_columns() -> None:

@@ -14,7 +14,7 @@ from autograder.course.authoring.rubrics import Rubric
 from autograder.grading.feedback.pages import stale_pages, write_feedback
 from autograder.grading.plugin import autograder_config
 from autograder.grading.reports.feedback_archive import member_pages
-from autograder.grading.reports.rubric_counts import rubric_counts
+from autograder.grading.reports.rubric_counts import count_rubric_items
 from autograder.marking.marks import Marks
 from autograder.marking.rubric_ticks import tick_items
 
@@ -31,7 +31,7 @@ def test_items_are_counted_by_share(course):
     _give(course, "ada", 2.5, tick_items(RUBRIC, (1, 0.5, 0)))
     _give(course, "bob", 1, tick_items(RUBRIC, (0, 1, 0)))
     _give(course, "eve", 4, None)
-    (count,) = rubric_counts(course, CHAPTER, {"ada", "bob", "cyd", "eve"})
+    (count,) = count_rubric_items(course, CHAPTER, {"ada", "bob", "cyd", "eve"})
     assert (count.question, count.students) == (QUESTION, 2)
     assert [(item.text, item.points) for item in count.items] == [
         ("the variance is $D_h$", 2.0),

@@ -58,7 +58,7 @@ def test_a_page_knows_the_ticks_of_its_own_rubric_only() -> None:
 def test_new_points_move_an_answer() -> None:
     now = _rubric("1 point: the variance of a score", "2 points: the square root", "1 point: examples")
     (move,) = rubric_moves(_question(2.5, (1, 0.5, 0)), now)
-    assert (move.points, move.moves, move.is_override) == (2.0, True, False)
+    assert (move.points, move.changes_points, move.is_override) == (2.0, True, False)
     assert current_shares(move.ticks, now) == (1, 0.5, 0)
 
 
@@ -75,7 +75,7 @@ def test_a_removed_item_takes_its_points_along() -> None:
 
 def test_points_set_by_hand_stay() -> None:
     (move,) = rubric_moves(_question(3.5, (1, 0, 0)), _rubric("1 point: the variance of a score"))
-    assert (move.points, move.moves, move.is_override) == (3.5, False, True)
+    assert (move.points, move.changes_points, move.is_override) == (3.5, False, True)
     assert [tick.points for tick in move.ticks] == [1.0]
 
 

@@ -34,8 +34,8 @@ def test_a_mistake_is_read_with_its_words_on_one_line_and_made_when_it_is_asked_
     assert (mistake.name, mistake.kind, mistake.read) == ("strictly below", "wrong", "causal-mask")
     assert mistake.explanation == "The diagonal is left out, so no position sees itself."
     assert mistake.code == (".tril(-1)",)
-    assert torch.equal(mistake.wrong(2), torch.tensor([[False, False], [True, False]]))
-    assert mistake.wrong is mistake.wrong
+    assert torch.equal(mistake.implementation(2), torch.tensor([[False, False], [True, False]]))
+    assert mistake.implementation is mistake.implementation
 
 
 def test_a_file_is_not_read_before_somebody_asks(tmp_path: Path) -> None:
@@ -66,4 +66,4 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path, old: s
 def test_an_edit_that_does_not_fit_is_found_when_the_mistake_is_made(tmp_path: Path) -> None:
     (mistake,) = written(tmp_path, GOOD.replace(".tril()", ".triu()"))
     with pytest.raises(CourseError, match="stands 0 times"):
-        _ = mistake.wrong
+        _ = mistake.implementation

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from autograder.quizzes.mutation.guards import is_guard, lines_of_guards, promises_errors
-from autograder.quizzes.mutation.operators import mutations
+from autograder.quizzes.mutation.guards import is_guard, list_guard_lines, promises_errors
+from autograder.quizzes.mutation.operators import list_mutations
 
 GUARDED = "def f(x, n):\n    if n < 1:\n        raise ValueError(n)\n    _check_shape(x)\n    return x * n\n"
 
@@ -70,12 +70,12 @@ def test_a_guard_only_refuses(statement: str, expected: bool) -> None:
 
 
 def test_lines_of_guards_are_counted_from_one() -> None:
-    assert list(lines_of_guards(GUARDED)) == [2, 3, 4]
+    assert list(list_guard_lines(GUARDED)) == [2, 3, 4]
 
 
 def test_without_a_promise_nothing_in_a_guard_is_changed() -> None:
-    everything = {mutation.after for mutation in mutations(GUARDED)}
-    rest = {mutation.after for mutation in mutations(GUARDED, guards=False)}
+    everything = {mutation.after for mutation in list_mutations(GUARDED)}
+    rest = {mutation.after for mutation in list_mutations(GUARDED, guards=False)}
     assert {"n <= 1", "pass"} <= everything
     assert "n <= 1" not in rest
     assert "x / n" in rest

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from autograder.quizzes.mutation.limits import CRASHED, TOO_LONG, in_fork
+from autograder.quizzes.mutation.limits import CRASHED, TOO_LONG, run_in_fork
 
 MIB = 1 << 20
 
@@ -59,10 +59,10 @@ def die() -> str:
     ],
 )
 def test_whatever_a_fork_does_is_answered(work: Callable[[], str], answer: str) -> None:
-    assert in_fork(work, seconds=0.2, memory=512 * MIB)[0] == answer
+    assert run_in_fork(work, seconds=0.2, memory=512 * MIB)[0] == answer
 
 
 def test_what_a_fork_changes_stays_there() -> None:
     changed: list[int] = []
-    assert in_fork(lambda: changed.append(1) or "done", seconds=5, memory=512 * MIB)[0] == "done"
+    assert run_in_fork(lambda: changed.append(1) or "done", seconds=5, memory=512 * MIB)[0] == "done"
     assert changed == []

@@ -52,7 +52,7 @@ def test_questions_that_run_everything_miss_no_branch() -> None:
 
 
 def test_a_check_that_refuses_the_reference_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.quality.measure.first_failure", lambda sheet, subject: "values")
+    monkeypatch.setattr("tools.quality.measure.find_first_failure", lambda sheet, subject: "values")
     with pytest.raises(CourseError, match="nothing changed in top_k does not get all the points"):
         measure(exercise("top_k"))
 

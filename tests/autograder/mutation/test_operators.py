@@ -6,13 +6,13 @@ import textwrap
 
 import pytest
 
-from autograder.quizzes.mutation.operators import mutations
+from autograder.quizzes.mutation.operators import list_mutations
 
 
 def changes(body: str, operator: str) -> list[str]:
     """The lines that a kind of change puts in the place of others, in a function with this body."""
     code = "def f(x, y, n=None):\n" + textwrap.indent(textwrap.dedent(body), "    ")
-    return [mutation.after for mutation in mutations(code) if mutation.operator == operator]
+    return [mutation.after for mutation in list_mutations(code) if mutation.operator == operator]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_each_operator_changes_one_place(body: str, operator: str, after: list[s
 
 def test_a_mode_of_autograd_is_dropped_as_decorator() -> None:
     code = "@torch.no_grad()\ndef f(x):\n    return x\n"
-    (found,) = [mutation for mutation in mutations(code) if mutation.operator == "no_grad dropped"]
+    (found,) = [mutation for mutation in list_mutations(code) if mutation.operator == "no_grad dropped"]
     assert "no_grad" not in found.code
 
 
@@ -73,7 +73,7 @@ def test_a_mode_of_autograd_is_dropped_as_decorator() -> None:
     ],
 )
 def test_what_is_only_said_is_not_changed(body: str) -> None:
-    assert {m.operator for m in mutations(f"def f(x, y):\n    {body}\n")} <= {"error not raised"}
+    assert {m.operator for m in list_mutations(f"def f(x, y):\n    {body}\n")} <= {"error not raised"}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_what_is_never_negative_is_compared_with_0_once() -> None:
 
 
 def test_a_mutant_says_its_line_and_is_valid_code() -> None:
-    found = mutations("def f(x):\n    y = x + 1\n    return y < 2\n")
+    found = list_mutations("def f(x):\n    y = x + 1\n    return y < 2\n")
     assert {mutation.line for mutation in found} == {2, 3}
     for mutation in found:
         compile(mutation.code, "mutant", "exec")

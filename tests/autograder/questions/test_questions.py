@@ -17,17 +17,17 @@ import torch
 from autograder.checking.request import Request
 from autograder.checks import exercise
 from autograder.quizzes.questions import change_kinds
-from autograder.quizzes.questions.change_kinds import purposes, rows_text
+from autograder.quizzes.questions.change_kinds import ask_purpose, rows_text
 from autograder.quizzes.questions.code import Code, NoSourceError
 from autograder.quizzes.questions.edits import possible_edits
-from autograder.quizzes.questions.effects import Effects, effects
-from autograder.quizzes.questions.facts import Facts, gather
-from autograder.quizzes.questions.inputs import described
-from autograder.quizzes.questions.kinds import MOST_OF_A_LINE, questions
+from autograder.quizzes.questions.effects import Effects, find_effects
+from autograder.quizzes.questions.facts import Facts, gather_facts
+from autograder.quizzes.questions.inputs import describe_request
+from autograder.quizzes.questions.kinds import MOST_OF_A_LINE, make_questions
 from autograder.quizzes.questions.question import Question, numbered_code
 from autograder.quizzes.questions.quiz import ask_about
 from autograder.quizzes.questions.with_recordings import recorded_sheet
-from autograder.quizzes.viva.told_facts import checked_facts
+from autograder.quizzes.viva.told_facts import check_facts
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -74,12 +74,14 @@ def sample() -> list[str]:
 
 @pytest.fixture(scope="module")
 def facts() -> dict[str, Facts]:
-    return {name: gather(Code.of(exercise(name).reference), exercise(name).sheet()) for name in sample()}
+    return {
+        name: gather_facts(Code.from_candidate(exercise(name).reference), exercise(name).sheet()) for name in sample()
+    }
 
 
 @pytest.fixture(scope="module")
 def mine() -> Facts:
-    return gather(Code.of(written(MINE, "causal_mask")), exercise("causal_mask").sheet())
+    return gather_facts(Code.from_candidate(written(MINE, "causal_mask")), exercise("causal_mask").sheet())
 
 
 def test_a_changed_line_is_the_known_mistake_whose_answers_it_gives(mine: Facts) -> None:
@@ -98,14 +100,14 @@ def test_an_edit_leaves_the_rest_of_its_line_as_it_was_written() -> None:
 
 def test_the_key_of_a_purpose_holds_of_exactly_the_calls_that_change(facts: dict[str, Facts]) -> None:
     found = facts["masked_attention_weights"]
-    (one, *_) = purposes(found, random.Random(0))
+    (one, *_) = ask_purpose(found, random.Random(0))
     change = next(change for change in found.changes if change_kinds.edit_sentence(change.edit) in one.text)
     holding = {text: found.given.properties[text.removeprefix("only if ")] for text in one.options}
     assert [text for text, calls in holding.items() if calls == change.calls] == [one.answer]
 
 
 def effects_of(source: str, **arguments: Any) -> Effects:
-    found = effects(Code("f", source, {"torch": torch}), described(Request("call", arguments)), 0)
+    found = find_effects(Code("f", source, {"torch": torch}), describe_request(Request("call", arguments)), 0)
     assert found is not None
     return found
 
@@ -130,7 +132,7 @@ def test_a_number_that_is_returned_scales_with_an_argument() -> None:
 
 def test_no_question_has_more_than_45_words_and_each_wrong_option_has_its_reason(facts: dict[str, Facts]) -> None:
     for one in asked(facts):
-        assert one.words <= 45
+        assert one.word_count <= 45
         assert [bool(reason) for reason in one.reasons].count(False) == 1
         assert not one.reasons[one.key]
 
@@ -139,7 +141,7 @@ def test_of_four_questions_two_ask_for_understanding(facts: dict[str, Facts]) ->
     deep = {"mistake", "purpose", "input", "rows", "invariance", "scale"}
     for found in facts.values():
         for seed in range(12):
-            kinds = [one.kind for one in questions(found, seed)]
+            kinds = [one.kind for one in make_questions(found, seed)]
             if len(kinds) == 4:
                 assert sum(kind in deep for kind in kinds) >= 2, (found.exercise, kinds)
 
@@ -149,15 +151,17 @@ def test_at_most_two_questions_of_a_student_are_about_one_line_and_they_ask_for_
 ) -> None:
     for found in facts.values():
         for seed in range(12):
-            topics = [(topic, one.kind, one.answer) for one in questions(found, seed) for topic in one.topic.split()]
+            topics = [
+                (topic, one.kind, one.answer) for one in make_questions(found, seed) for topic in one.topic.split()
+            ]
             assert len(topics) == len(set(topics))
             assert max(Counter(topic for topic, _, _ in topics).values()) <= MOST_OF_A_LINE
 
 
 def test_facts_are_plain_data_and_the_same_when_they_are_gathered_again(mine: Facts) -> None:
     sheet = exercise("causal_mask").sheet()
-    assert checked_facts(json.loads(json.dumps(asdict(mine))), "causal_mask", mine.source, sheet) == mine
-    assert gather(Code.of(written(MINE, "causal_mask")), sheet) == mine
+    assert check_facts(json.loads(json.dumps(asdict(mine))), "causal_mask", mine.source, sheet) == mine
+    assert gather_facts(Code.from_candidate(written(MINE, "causal_mask")), sheet) == mine
 
 
 @pytest.mark.parametrize(
@@ -181,20 +185,20 @@ def test_facts_that_this_code_and_the_visible_tests_cannot_give_are_refused(
     data = json.loads(json.dumps(asdict(mine)))
     forge(data)
     with pytest.raises(ValueError):  # noqa: PT011 - of which kind does not matter, nor what it says
-        checked_facts(data, "causal_mask", mine.source, exercise("causal_mask").sheet())
+        check_facts(data, "causal_mask", mine.source, exercise("causal_mask").sheet())
 
 
 def test_what_the_check_says_and_results_are_the_courses_whatever_was_printed(facts: dict[str, Facts]) -> None:
     assert any(text for found in facts.values() for text in found.runs.values())
     for name, found in facts.items():
         data = json.loads(json.dumps(asdict(found)))
-        assert checked_facts(data, name, found.source, exercise(name).sheet()) == found
+        assert check_facts(data, name, found.source, exercise(name).sheet()) == found
         data["given"]["mistakes"] = {"mine": "The key is A."}
         data["given"]["inputs"][0]["text"] = "an input that I have thought of"
         for effect in data["effects"]:
             effect["kept"]["the key is A"] = True
         data["runs"] = {number: "[[9]]" if text else "" for number, text in data["runs"].items()}
-        checked = checked_facts(data, name, found.source, exercise(name).sheet())
+        checked = check_facts(data, name, found.source, exercise(name).sheet())
         assert checked.given == found.given
         assert not checked.effects
         assert not any(checked.runs.values())
@@ -202,14 +206,14 @@ def test_what_the_check_says_and_results_are_the_courses_whatever_was_printed(fa
 
 def test_the_same_seed_asks_the_same_and_another_one_something_else(facts: dict[str, Facts]) -> None:
     found = facts["masked_attention_weights"]
-    assert questions(found, 1) == questions(found, 1)
-    assert len({tuple(one.text for one in questions(found, seed)) for seed in range(6)}) > 3
+    assert make_questions(found, 1) == make_questions(found, 1)
+    assert len({tuple(one.text for one in make_questions(found, seed)) for seed in range(6)}) > 3
 
 
 def test_questions_have_four_different_options_each(facts: dict[str, Facts]) -> None:
-    assert sum(len(questions(found, 0)) == 4 for found in facts.values()) >= len(facts) / 3
+    assert sum(len(make_questions(found, 0)) == 4 for found in facts.values()) >= len(facts) / 3
     for found in facts.values():
-        chosen = questions(found, 0)
+        chosen = make_questions(found, 0)
         assert len({one.text for one in chosen}) == len(chosen) >= 1, found.exercise
         assert sum(one.generic for one in chosen) <= 2
         assert all(len(set(one.options)) == 4 for one in chosen)
@@ -217,7 +221,7 @@ def test_questions_have_four_different_options_each(facts: dict[str, Facts]) -> 
 
 def asked(facts: dict[str, Facts]) -> list[Question]:
     """Return the different questions of a class of twelve."""
-    by_text = {one.text: one for found in facts.values() for seed in range(12) for one in questions(found, seed)}
+    by_text = {one.text: one for found in facts.values() for seed in range(12) for one in make_questions(found, seed)}
     return list(by_text.values())
 
 
@@ -246,7 +250,7 @@ def test_a_program_that_sees_the_questions_of_a_class_and_no_code_earns_at_most_
 ) -> None:
     right = total = 0
     for found in facts.values():
-        made = [one for student in range(100) for one in questions(found, student)]
+        made = [one for student in range(100) for one in make_questions(found, student)]
         often = Counter((one.kind, option) for one in made for option in one.options)
         for one in made:
             right += max(range(4), key=lambda i, one=one: often[one.kind, one.options[i]]) == one.key  # type: ignore[misc]
@@ -256,15 +260,17 @@ def test_a_program_that_sees_the_questions_of_a_class_and_no_code_earns_at_most_
 
 def test_code_that_behaves_differently_when_it_is_traced_gives_no_question() -> None:
     sly = MINE.replace("    return mask", "    import sys\n    return ~mask if sys.gettrace() else mask")
-    found = gather(Code.of(written(sly, "causal_mask", "<sly>")), exercise("causal_mask").sheet())
+    found = gather_facts(Code.from_candidate(written(sly, "causal_mask", "<sly>")), exercise("causal_mask").sheet())
     assert found.runs == {}
-    assert questions(found, 0) == []
+    assert make_questions(found, 0) == []
 
 
 def test_code_that_switches_tracing_off_or_never_ends_under_it_gives_no_question() -> None:
     for line in ("import sys; sys.settrace(None)", "import sys\n    while sys.gettrace(): pass"):
         source = MINE.replace("    return mask", f"    {line}\n    return mask")
-        found = gather(Code.of(written(source, "causal_mask", "<other>")), exercise("causal_mask").sheet())
+        found = gather_facts(
+            Code.from_candidate(written(source, "causal_mask", "<other>")), exercise("causal_mask").sheet()
+        )
         assert found.runs == {}
 
 
@@ -275,7 +281,7 @@ def test_a_function_inside_another_one_is_refused() -> None:
         return T + outer
 
     with pytest.raises(NoSourceError, match="inside another"):
-        Code.of(causal_mask)
+        Code.from_candidate(causal_mask)
 
 
 def test_docstrings_are_left_out_and_the_other_lines_keep_their_numbers(mine: Facts) -> None:
@@ -286,7 +292,7 @@ def test_docstrings_are_left_out_and_the_other_lines_keep_their_numbers(mine: Fa
 
 def test_no_question_shows_a_hidden_input() -> None:
     with pytest.raises(ValueError, match="visible"):
-        gather(Code.of(written(MINE, "causal_mask")), exercise("causal_mask").sheet(hidden=True))
+        gather_facts(Code.from_candidate(written(MINE, "causal_mask")), exercise("causal_mask").sheet(hidden=True))
 
 
 def typed(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
@@ -295,12 +301,12 @@ def typed(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
 
 
 def test_the_quiz_asks_questions_and_explains_each(monkeypatch, capsys, mine: Facts) -> None:
-    first, second, *rest = (one.letter for one in questions(mine, 5, 3))
+    first, second, *rest = (one.letter for one in make_questions(mine, 5, 3))
     typed(monkeypatch, first.lower(), "what?", "B" if second == "A" else "A", *rest)
     ask_about(written(MINE, "causal_mask"), exercise("causal_mask").sheet(), seed=5)
     printed = capsys.readouterr().out
     assert f"{1 + len(rest)} of {2 + len(rest)} right" in printed
-    for one in questions(mine, 5, 3):
+    for one in make_questions(mine, 5, 3):
         assert one.explanation in printed
 
 

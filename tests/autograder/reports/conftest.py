@@ -6,7 +6,7 @@ import pytest
 
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.grading.record.results import ExerciseResult
-from autograder.grading.reports.class_report import Work
+from autograder.grading.reports.class_report import StudentWork
 from autograder.grading.reports.grades import Grade
 
 SCALE = Diagnosis("no scale", "The scores are not divided by <√d>.", "why-scale")
@@ -57,7 +57,7 @@ def _result(exercise, *findings):
 @pytest.fixture
 def refused():
     """The work of a student who handed in something that is no notebook."""
-    return Work(_grade("s7", 0.0, name=("Mary", "Cartwright"), gradable=False), problems=("This is a PDF.",))
+    return StudentWork(_grade("s7", 0.0, name=("Mary", "Cartwright"), gradable=False), problems=("This is a PDF.",))
 
 
 @pytest.fixture
@@ -74,15 +74,15 @@ def works(tmp_path):
     crashed = ExerciseResult("attend", 0.0, 10.0, error="NameError: <x> is not defined")
     feedback = tmp_path / "feedback" / "s1" / "03_scaled_dot_product" / "03_scaled_dot_product.html"
     return [
-        Work(_grade("s1", 10.0), (full,), 2.5, feedback=feedback),
-        Work(_grade("s2", 6.0, penalty=1.0, name=("Émilie", "du Châtelet")), (half,), 9.0),
-        Work(
+        StudentWork(_grade("s1", 10.0), (full,), 2.5, feedback=feedback),
+        StudentWork(_grade("s2", 6.0, penalty=1.0, name=("Émilie", "du Châtelet")), (half,), 9.0),
+        StudentWork(
             _grade("s3", 0.0, pending=2, name=("<script>", "O'Neil")),
             (nothing,),
             1.0,
             ("cell 4 ran longer than 60 s",),
         ),
-        Work(_grade("s4", 0.0, handed_in=False, name=("", ""))),
-        Work(_grade("s5", 0.0, name=("Sofia", "Kovalevskaya")), (crashed,), 0.5),
-        Work(_grade("s6", 0.0, name=("", "")), problems=("the worker was killed",), recorded=False),
+        StudentWork(_grade("s4", 0.0, handed_in=False, name=("", ""))),
+        StudentWork(_grade("s5", 0.0, name=("Sofia", "Kovalevskaya")), (crashed,), 0.5),
+        StudentWork(_grade("s6", 0.0, name=("", "")), problems=("the worker was killed",), recorded=False),
     ]

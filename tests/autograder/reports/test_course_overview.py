@@ -7,10 +7,10 @@ import pytest
 
 from autograder.checking.verdict import NOT_JUDGED, NOT_WRITTEN, Diagnosis, Finding, Verdict
 from autograder.grading.record.results import ExerciseResult
-from autograder.grading.reports.class_report import Work, summarise
-from autograder.grading.reports.course_overview import course_overview
+from autograder.grading.reports.class_report import StudentWork, summarise_chapters
+from autograder.grading.reports.course_overview import build_course_overview
 from autograder.grading.reports.lecture_points import lecture_points
-from autograder.grading.reports.report_page import render
+from autograder.grading.reports.report_page import render_report
 
 CHAPTERS = ("01_first", "02_second", "03_third")
 AFTER, BEFORE = datetime(2026, 6, 1), datetime(2026, 1, 1)
@@ -23,7 +23,7 @@ def course(make_grade):
     def work(student, chapter, score, pending):
         grade = make_grade(student, score or 0.0, chapter=chapter, handed_in=score is not None, pending=pending)
         results = () if score is None else (ExerciseResult("f", score, 10.0),)
-        return Work(grade, results)
+        return StudentWork(grade, results)
 
     def make(now=AFTER, pending=0, due=True, **students):
         works = [
@@ -33,7 +33,7 @@ def course(make_grade):
         ]
         if not due:
             works = [replace(item, grade=replace(item.grade, due=None)) for item in works]
-        return course_overview(summarise(works), now)
+        return build_course_overview(summarise_chapters(works), now)
 
     return make
 
@@ -85,14 +85,14 @@ def test_without_a_deadline_half_of_the_class_closes_a_chapter(course) -> None:
 def test_answers_that_wait_lower_nobody(course, make_grade, tmp_path) -> None:
     results = (ExerciseResult("f", 6.0, 6.0),)
     works = [
-        Work(make_grade("ada", 6.0, chapter=chapter, pending=pending), results)
+        StudentWork(make_grade("ada", 6.0, chapter=chapter, pending=pending), results)
         for chapter, pending in zip(CHAPTERS, (0, 0, 2), strict=True)
     ]
     works = [replace(work, grade=replace(work.grade, best=20.0)) for work in works]
-    overview = course_overview(summarise(works), AFTER)
+    overview = build_course_overview(summarise_chapters(works), AFTER)
     assert overview.behind == ()
     assert overview.rows[0].cells[2].waiting
-    assert "30*" in render(summarise(works), title="Report", folder=tmp_path)
+    assert "30*" in render_report(summarise_chapters(works), title="Report", folder=tmp_path)
 
 
 def test_who_has_the_most_reasons_comes_first(course) -> None:

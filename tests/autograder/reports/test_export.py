@@ -9,7 +9,7 @@ from datetime import datetime
 import pytest
 
 from autograder.errors import CourseError
-from autograder.grading.reports.export import absent_grades, absent_lines, export, not_begun_message
+from autograder.grading.reports.export import absent_grades, absent_lines, empty_chapters_message, export
 from autograder.grading.reports.spreadsheet import csv_text, safe_cell
 
 NBGRADER = ["assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "raw_score"]
@@ -111,8 +111,8 @@ def test_a_chapter_of_which_nothing_was_handed_in_is_in_no_file_and_named(
     files = export([*grades, *empty], form, tmp_path / "with")
     same = export(grades, form, tmp_path / "without")
     assert [file.path.read_bytes() for file in files] == [file.path.read_bytes() for file in same]
-    assert not_begun_message([*grades, *empty]).endswith(": 05_transformer")
-    assert not_begun_message(grades) == ""
+    assert empty_chapters_message([*grades, *empty]).endswith(": 05_transformer")
+    assert empty_chapters_message(grades) == ""
 
 
 def test_a_chapter_of_which_nothing_could_be_graded_gets_no_column_on_canvas(on_canvas, tmp_path, make_grade):

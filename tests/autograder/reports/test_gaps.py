@@ -22,8 +22,8 @@ from autograder.course.folder import Course
 from autograder.grading.record.results import ExerciseResult, GradeResult, result_path, write_result
 from autograder.grading.reports.class_report import read_student_work
 from autograder.grading.reports.grades import read_grades
-from autograder.grading.reports.missing import removed_message, unclear_message, without_result_messages
-from autograder.intake.downloads.journal import IntakeJournal, hash_of, write_journal
+from autograder.grading.reports.missing import missing_results_messages, removed_message, unclear_message
+from autograder.intake.downloads.journal import IntakeJournal, hash_content, write_journal
 from autograder.intake.notebook.problem import Problem
 
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
@@ -88,7 +88,7 @@ def rename_a_folder(course: Course) -> None:
 def leave_times_open(course: Course) -> None:
     (course.folder("submitted", "ada", CHAPTER) / "timestamp.txt").write_text("03.11.2026 18:00")
     (course.folder("submitted", "bo", CHAPTER) / f"{CHAPTER}.ipynb").write_text("{}")
-    write_journal(course, CHAPTER, IntakeJournal(late={"bo": [hash_of(b"{}")]}))
+    write_journal(course, CHAPTER, IntakeJournal(late={"bo": [hash_content(b"{}")]}))
 
 
 def find_a_file_of_nobody(course: Course) -> None:
@@ -200,14 +200,14 @@ def test_an_answer_that_waits_proves_that_there_was_something_to_grade(course: C
 def test_without_a_submission_grading_again_is_not_what_helps(course: Course) -> None:
     shutil.rmtree(course.root / "results")
     shutil.rmtree(course.folder("submitted", "ada"))
-    (sentence,) = without_result_messages(course, read_grades(course, [CHAPTER]))
+    (sentence,) = missing_results_messages(course, read_grades(course, [CHAPTER]))
     assert "no result: bo, cy, di." in sentence
 
 
 def test_many_are_counted_and_a_few_are_named(course: Course) -> None:
     one = read_grades(course, [CHAPTER])[0]
     many = [replace(one, student=f"s{i:03d}", has_result=False) for i in range(200)]
-    (sentence,) = without_result_messages(course, many)
+    (sentence,) = missing_results_messages(course, many)
     text = removed_message([replace(grade, in_place=False) for grade in many])
     assert ["s009" in told and "190" in told and "s010" not in told for told in (sentence, text)] == [True, True]
 
@@ -220,7 +220,7 @@ def test_an_assignment_that_is_no_chapter_has_no_results(course: Course) -> None
         gradebook.db.commit()
     course.folder("submitted", "ada", "homework").mkdir()
     grades = read_grades(course, ["homework"])
-    assert (without_result_messages(course, grades), unclear_message(grades)) == ([], "")
+    assert (missing_results_messages(course, grades), unclear_message(grades)) == ([], "")
 
 
 def test_who_was_taken_out_of_the_gradebook_as_advised_is_in_no_report(

@@ -17,7 +17,7 @@ from autograder.errors import CourseError
 from autograder.grading.regrade import ScoreChange
 from autograder.grading.reports.grades import read_grades
 from autograder.grading.reports.recount import convert_to_totals, recount
-from autograder.grading.reports.totals import totals
+from autograder.grading.reports.totals import compute_totals
 
 CHAPTERS = ("03_scaled_dot_product", "04_multi_head", "05_transformer")
 WEIGHTS = {CHAPTERS[0]: 1.0, CHAPTERS[1]: 3.0, CHAPTERS[2]: 5.0}
@@ -35,19 +35,19 @@ def grades(make_grade):
 
 
 def test_without_weights_there_is_no_total(grades):
-    assert totals(grades, {}) == []
-    assert totals(grades, dict.fromkeys(CHAPTERS, 0.0)) == []
+    assert compute_totals(grades, {}) == []
+    assert compute_totals(grades, dict.fromkeys(CHAPTERS, 0.0)) == []
 
 
 def test_who_has_no_chapter_that_counts_has_no_total(grades, make_grade, tmp_path):
     joined_late = make_grade("cy", 0.0, chapter=CHAPTERS[2], handed_in=False)
     rule = TotalRule(pass_mark=50)
-    assert [total.grade.student for total in totals([*grades, joined_late], WEIGHTS, rule)] == ["ada", "bo"]
+    assert [total.grade.student for total in compute_totals([*grades, joined_late], WEIGHTS, rule)] == ["ada", "bo"]
 
 
 def test_a_chapter_in_which_no_points_can_be_earned_does_not_count(grades):
     dropped = [replace(grade, raw=0.0, best=0.0) if grade.chapter == CHAPTERS[1] else grade for grade in grades]
-    ada, bo = totals(dropped, WEIGHTS)
+    ada, bo = compute_totals(dropped, WEIGHTS)
     assert (ada.shares, ada.share) == ({CHAPTERS[0]: 1.0, CHAPTERS[1]: None}, 1.0)
     assert bo.share == 0.8
 
@@ -55,7 +55,7 @@ def test_a_chapter_in_which_no_points_can_be_earned_does_not_count(grades):
 def test_what_is_undecided_or_not_gradable_is_open(grades):
     undecided = replace(grades[0], waits_for="choice")
     refused = replace(grades[2], gradable=False, raw=0.0)
-    assert [total.open_chapters for total in totals([undecided, refused], WEIGHTS)] == [(CHAPTERS[0],)] * 2
+    assert [total.open_chapters for total in compute_totals([undecided, refused], WEIGHTS)] == [(CHAPTERS[0],)] * 2
 
 
 CHAPTER = "05_transformer"
@@ -121,7 +121,9 @@ def test_the_recount_names_who_moves(course: Course) -> None:
 
 def test_a_bonus_gives_no_more_than_the_whole_chapter(course: Course) -> None:
     put(course, f'[chapters.{CHAPTER}.exercises.attend]\ncount = "bonus"\n')
-    shares = {total.grade.student: total.share for total in totals(read_grades(course, [CHAPTER]), {CHAPTER: 1.0})}
+    shares = {
+        total.grade.student: total.share for total in compute_totals(read_grades(course, [CHAPTER]), {CHAPTER: 1.0})
+    }
     # Ada has 12 of 11 points, Bo 6 of 11.
     assert shares == pytest.approx({"ada": 1.0, "bo": 6 / 11, "cy": 0.0, "dee": 0.0})
 

@@ -15,7 +15,7 @@ from autograder.course.course_rules import TotalRule
 from autograder.grading.record.viva_journal import VivaAnswer, VivaJournal
 from autograder.grading.reports.export import export
 from autograder.grading.reports.grades import read_grades
-from autograder.grading.reports.totals import totals
+from autograder.grading.reports.totals import compute_totals
 from autograder.intake.notebook.manifest import read_manifest
 from tests.autograder.marking.conftest import CHAPTER, EXERCISE, course, graded  # noqa: F401
 
@@ -129,10 +129,10 @@ def test_no_conversation_is_dropped_and_a_missing_one_is_in_no_total(make_grade)
     first, second = make_grade("ada", 4.0), make_grade("ada", 8.0, chapter="04_multi_head")
     talk = replace(first, chapter=VIVA, raw=1.0, viva=True)
     weights = {first.chapter: 1.0, second.chapter: 1.0, VIVA: 2.0}
-    (total,) = totals([first, second, talk], weights, TotalRule(drop_lowest=1))
+    (total,) = compute_totals([first, second, talk], weights, TotalRule(drop_lowest=1))
     assert total.dropped == (first.chapter,)
     assert total.share == pytest.approx((0.8 + 2 * 0.1) / 3)
-    (total, other) = totals(
+    (total, other) = compute_totals(
         [first, second, replace(talk, handed_in=False), replace(talk, student="bob")], weights, TotalRule()
     )
     assert (total.shares[VIVA], total.missing, total.share) == (None, (VIVA,), pytest.approx(0.6))

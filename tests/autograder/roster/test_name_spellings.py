@@ -11,7 +11,7 @@ import pytest
 from autograder.intake.downloads.archive import Entry, list_entries
 from autograder.intake.downloads.student_ids import assign_students
 from autograder.intake.downloads.uploads import Upload
-from autograder.intake.name_spellings import listed_spelling, member_name
+from autograder.intake.name_spellings import decode_member_name, find_listed_spelling
 from autograder.intake.roster import Student
 
 CASES = Path(__file__).parents[2] / "corpus" / "cases"
@@ -29,16 +29,16 @@ def member(raw: bytes, *, flag: bool = False) -> zipfile.ZipInfo:
 @pytest.mark.parametrize("flag", [True, False])
 def test_utf_8_is_read_with_and_without_the_flag_and_composed(form: str, flag: bool) -> None:
     raw = unicodedata.normalize(form, "Jürgen Müller_101/a.ipynb").encode()
-    assert member_name(member(raw, flag=flag)) == "Jürgen Müller_101/a.ipynb"
+    assert decode_member_name(member(raw, flag=flag)) == "Jürgen Müller_101/a.ipynb"
 
 
 def test_a_name_in_code_page_437_stays() -> None:
-    assert member_name(member("Jürgen Müller".encode("cp437"))) == "Jürgen Müller"
+    assert decode_member_name(member("Jürgen Müller".encode("cp437"))) == "Jürgen Müller"
 
 
 def test_a_backslash_within_a_japanese_character_splits_no_path() -> None:
     assert "\\" in "表 花子".encode("cp932").decode("cp437")
-    assert member_name(member("表 花子_102/a.ipynb".encode("cp932"))) == "表 花子_102/a.ipynb"
+    assert decode_member_name(member("表 花子_102/a.ipynb".encode("cp932"))) == "表 花子_102/a.ipynb"
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_a_backslash_within_a_japanese_character_splits_no_path() -> None:
 def test_the_class_list_says_in_which_code_page_a_name_is(name: str, encoding: str, read_as: str) -> None:
     spoilt = name.encode(encoding).decode(read_as)
     students = [Student("x", name, enrolled=True), Student("y", "Ada Berg", enrolled=True)]
-    assert listed_spelling(spoilt, students) == name
-    assert listed_spelling(spoilt, students[1:]) == ""
+    assert find_listed_spelling(spoilt, students) == name
+    assert find_listed_spelling(spoilt, students[1:]) == ""
     place = PurePosixPath(f"{spoilt}_101_assignsubmission_file/a.ipynb")
     upload = Upload(Entry(place, None, bytes), spoilt, "moodle", upload="101")
     owned, problems = assign_students([upload], {student.id: student for student in students}, CHAPTER)
@@ -68,7 +68,7 @@ def test_two_students_whom_one_name_may_spell_get_nothing() -> None:
     spoilt = "田中".encode("cp932").decode("cp437")
     other = spoilt.encode("cp437").decode("gb18030")
     students = [Student("x", "田中", enrolled=True), Student("y", other, enrolled=True)]
-    assert listed_spelling(spoilt, students) == ""
+    assert find_listed_spelling(spoilt, students) == ""
 
 
 def test_a_finders_archive_has_the_students_names() -> None:

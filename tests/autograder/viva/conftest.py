@@ -12,7 +12,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 from autograder.quizzes.questions.question import Question
 from autograder.quizzes.viva.interviews import Interview
 from autograder.quizzes.viva.live_view.server import VivaApplication
-from autograder.quizzes.viva.told_facts import Part
+from autograder.quizzes.viva.told_facts import DefinitionQuestions
 from tests.autograder.marking.conftest import CHAPTER, Client, course, dump, graded  # noqa: F401
 
 MARKUP = '</pre><script>window.hostile = 1</script><img src=x onerror="alert(1)">{{ 7 * 7 }}{% raw 1 %}'
@@ -29,8 +29,8 @@ def question(number: int, key: int) -> Question:
 
 def interviews() -> list[Interview]:
     """Return the sheets of ada, who has two exercises, of bob, and of dan, whose code gives no questions."""
-    first = Part("causal_mask", SOURCE, (2,), (question(0, 2), question(1, 0), question(2, 3)))
-    second = Part("padding_mask", SOURCE.replace("causal", "padding"), (), (question(3, 1),))
+    first = DefinitionQuestions("causal_mask", SOURCE, (2,), (question(0, 2), question(1, 0), question(2, 3)))
+    second = DefinitionQuestions("padding_mask", SOURCE.replace("causal", "padding"), (), (question(3, 1),))
     return [
         Interview("ada", f"Ada {MARKUP}", (first, second), made_from="sheet of ada"),
         Interview("bob", "Bob", (first,), "the code gives 3 of 4 questions", made_from="sheet of bob"),

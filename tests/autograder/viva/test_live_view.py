@@ -11,7 +11,7 @@ from autograder.course.gradebook.reader import open_gradebook
 from autograder.errors import CourseError
 from autograder.grading.record.viva_journal import VivaAnswer, VivaJournal
 from autograder.quizzes.viva.live_view import server as server_module
-from autograder.quizzes.viva.live_view.server import address_of
+from autograder.quizzes.viva.live_view.server import page_address
 
 from .conftest import CHAPTER, MARKUP
 
@@ -124,7 +124,7 @@ def test_students_are_found_by_a_part_of_their_name(visit):
         assert (await client.ask("/student/nobody")).code == 404
 
     visit(steps)
-    assert address_of("a/b c+d") == "/student/a%2Fb%20c%2Bd"
+    assert page_address("a/b c+d") == "/student/a%2Fb%20c%2Bd"
 
 
 def test_an_answer_outlasts_a_gradebook_that_cannot_be_written(visit, course, monkeypatch):

@@ -18,7 +18,7 @@ from autograder.engine.settings import GradingSettings
 from autograder.grading.record.viva_journal import VivaAnswer, VivaJournal
 from autograder.intake.roster import Student, write_roster
 from autograder.quizzes.viva import interviews as interviews_module
-from autograder.quizzes.viva.interviews import USUAL, usual_count
+from autograder.quizzes.viva.interviews import USUAL, last_question_count
 
 from .conftest import CHAPTER, interviews
 
@@ -75,7 +75,7 @@ def started(course, monkeypatch):
         opened = []
         monkeypatch.setattr(asyncio.Event, "wait", stop)
         monkeypatch.setattr(webbrowser, "open", opened.append)
-        monkeypatch.setattr(interviews_module, "interviews", made)
+        monkeypatch.setattr(interviews_module, "make_interviews", made)
         done = CliRunner().invoke(main, ["viva", "03", "--course", str(course.root), *options])
         return done, opened, counts[-1]
 
@@ -110,12 +110,12 @@ def test_a_used_port_is_refused(started):
 def test_the_number_of_questions_is_that_of_the_last_run(course, started):
     folder = course.root / "viva" / CHAPTER / "students"
     folder.mkdir(parents=True)
-    assert usual_count(course, CHAPTER) == USUAL
+    assert last_question_count(course, CHAPTER) == USUAL
     (folder / "ada.json").write_text('{"requested": 6}')
-    assert usual_count(course, CHAPTER) == 6
+    assert last_question_count(course, CHAPTER) == 6
     assert started()[2] == 6
     (folder / "ada.json").write_text("damaged")
-    assert usual_count(course, CHAPTER) == USUAL
+    assert last_question_count(course, CHAPTER) == USUAL
 
 
 def test_a_package_that_cannot_make_questions_is_refused_before_anything_runs(course):
@@ -130,7 +130,7 @@ def test_a_package_that_cannot_make_questions_is_refused_before_anything_runs(co
 def test_a_student_who_has_answered_keeps_the_questions(course):
     (_, bob, _) = interviews()
     kept = dataclasses.replace(bob, student="fay", name="fay", made_from="made of earlier code")
-    interviews_module._write(course, CHAPTER, kept)
+    interviews_module._write_interview(course, CHAPTER, kept)
 
     def runs(settings):
         raise AssertionError("fay's code is run")
@@ -141,7 +141,7 @@ def test_a_student_who_has_answered_keeps_the_questions(course):
     settings = GradingSettings(seed=5, package=str(package))
 
     def made():
-        return interviews_module.interviews(course, CHAPTER, 4, settings, make_executor=runs)
+        return interviews_module.make_interviews(course, CHAPTER, 4, settings, make_executor=runs)
 
     with pytest.raises(AssertionError, match="fay's code is run"):
         made()

@@ -22,7 +22,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("moodle") / "course"
     with pytest.MonkeyPatch.context() as patch:
         # Recorded answers are for checks at home and take half a minute per chapter.
-        patch.setattr(student_build, "_recordings", lambda root, chapter: {})
+        patch.setattr(student_build, "_read_recordings", lambda root, chapter: {})
         release(root, {CHAPTER: ("soft_lookup", "causal_mask", "padding_mask")})
     return root
 

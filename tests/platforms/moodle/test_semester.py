@@ -80,7 +80,7 @@ class Term:
                     raise KeyboardInterrupt
                 yield executor.grade_one(submission)
 
-        self.patch.setattr(run_module, "_executions_here", executions)
+        self.patch.setattr(run_module, "_run_locally", executions)
         code, text = self.run("autograde", CHAPTER, "--device", "cpu", *words)
         print(text)
         return code

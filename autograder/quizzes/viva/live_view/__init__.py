@@ -1,1 +1,1 @@
-"""The page on which an assistant records a student's answers during a conversation."""
+"""Serve the page on which an assistant records a student's answers during a conversation."""

@@ -1,4 +1,4 @@
-"""Serve the page for conversations to one browser on this machine: it shows the questions, records the answers and reveals the keys."""
+"""Serve the conversation page to one browser on this machine: show questions, record answers, reveal keys."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ _CHANGED = "Something was recorded about this student meanwhile, perhaps in anot
 
 
 class VivaApplication(LocalApplication):
-    """The page's handlers and what they share.
+    """The conversation page's application: its handlers and the objects they share.
 
     Args:
-        course: the course.
         chapter: the chapter's full name.
-        interviews: the questions by student.
-        marker: the name of the person who records, for the journal.
+        interviews: the interviews of all students.
+        marker: the name of the person who records the answers, for the journal.
     """
 
     cookie: ClassVar[str] = COOKIE
@@ -41,7 +40,7 @@ class VivaApplication(LocalApplication):
         self.course, self.marker = course, marker
         self.interviews = {interview.student: interview for interview in interviews}
         self.journal = VivaJournal(course, chapter)
-        # Why the gradebook could not be written after the last answer; the journal has the answer.
+        # The reason if the gradebook could not be written after the last answer; the journal has the answer.
         self.problem = ""
         super().__init__(
             chapter,
@@ -52,13 +51,13 @@ class VivaApplication(LocalApplication):
             ],
         )
 
-    def conversation(self, interview: Interview) -> Conversation:
-        """Return what is recorded about a student; answers on another sheet are not shown."""
+    def read_conversation(self, interview: Interview) -> Conversation:
+        """Return a student's recorded conversation, without answers to other questions than the interview's."""
         recorded = self.journal.conversation(interview.student)
-        return matching(recorded, interview)
+        return drop_other_answers(recorded, interview)
 
     def write_gradebook(self) -> None:
-        """Bring the gradebook up to date, or keep the reason why that was impossible."""
+        """Update the gradebook, and store the reason if that fails."""
         try:
             write_viva_scores(self.course, self.chapter)
             self.problem = ""
@@ -66,26 +65,26 @@ class VivaApplication(LocalApplication):
             self.problem = f"The answers are recorded, but not yet in the gradebook: {error.what}."
 
 
-def matching(recorded: Conversation, interview: Interview) -> Conversation:
-    """Return a recorded conversation, without the answers if they belong to another sheet of questions."""
+def drop_other_answers(recorded: Conversation, interview: Interview) -> Conversation:
+    """Return a recorded conversation, without its answers if they belong to another sheet of questions."""
     if recorded.sheet in ("", interview.made_from):
         return recorded
     return Conversation(recorded.student, note=recorded.note, marker=recorded.marker, time=recorded.time)
 
 
 class VivaHandler(LocalHandler):
-    """A handler of the page for conversations."""
+    """A handler of the conversation page."""
 
     application: VivaApplication
 
     def set_default_headers(self) -> None:
-        """As in the base, but a browser sends no origin with a form unless the page's own site may have it."""
+        """Set the default headers, with a referrer policy under which browsers send the origin with a form to this site."""
         super().set_default_headers()
         self.set_header("Referrer-Policy", "same-origin")
 
     def show_page(self, template: str, **values: Any) -> None:
-        """Render a template with what both pages use."""
-        shared = {"problem": self.application.problem, "address_of": address_of, "in_code": sentence_html}
+        """Render a template with the values that both pages use."""
+        shared = {"problem": self.application.problem, "address_of": page_address, "in_code": sentence_html}
         self.show(template, **shared, **values)
 
 
@@ -93,11 +92,14 @@ class StudentsHandler(VivaHandler):
     """Lists the students."""
 
     def get(self) -> None:
-        """Show who has answered; find students by a part of their name or id, or those without an answer."""
+        """List the students whose name or id matches the search, optionally only students without answers."""
         find = self.get_query_argument("find", "").strip()
         recorded = self.application.journal.conversations()
         interviews = self.application.interviews.values()
-        talks = {one.student: matching(recorded.get(one.student, Conversation(one.student)), one) for one in interviews}
+        talks = {
+            one.student: drop_other_answers(recorded.get(one.student, Conversation(one.student)), one)
+            for one in interviews
+        }
         only_open = bool(self.get_query_argument("open", ""))
         shown = [
             one
@@ -114,57 +116,57 @@ class StudentHandler(VivaHandler):
     """Shows one student's code and questions, and records answers."""
 
     def get(self, student: str) -> None:
-        """Show the questions; an answered one shows its key."""
-        interview = self._interview(student)
-        self._show(interview, self.application.conversation(interview))
+        """Show the questions, and the keys of answered questions."""
+        interview = self._find_interview(student)
+        self._show_student(interview, self.application.read_conversation(interview))
 
     def post(self, student: str) -> None:
-        """Record what the pressed button says, and the note if it was changed."""
-        interview = self._interview(student)
-        conversation = self.application.conversation(interview)
+        """Perform the action of the pressed button, and record the note if it has changed."""
+        interview = self._find_interview(student)
+        conversation = self.application.read_conversation(interview)
         note = self.get_body_argument("note", "", strip=False).replace("\r\n", "\n").strip()
         if len(note) > _LONGEST_NOTE:
             raise HTTPError(400, reason=f"The note has more than {_LONGEST_NOTE} characters")
         if self.get_body_argument("version", "") != conversation.version:
             self.set_status(409)
-            self._show(interview, conversation, notice=_CHANGED, note=note)
+            self._show_student(interview, conversation, notice=_CHANGED, note=note)
             return
         action, _, value = self.get_body_argument("do", "").partition(":")
-        target = self._done(interview, conversation, action, value)
+        target = self._perform_action(interview, conversation, action, value)
         if note != conversation.note:
             self.application.journal.note(student, self.application.marker, note)
         self.redirect(target, status=303)
 
-    def _done(self, interview: Interview, conversation: Conversation, action: str, value: str) -> str:
-        """Do what a button says and return the address to go to."""
-        here = address_of(interview.student)
+    def _perform_action(self, interview: Interview, conversation: Conversation, action: str, value: str) -> str:
+        """Perform the action of a button, and return the address of the next page."""
+        here = page_address(interview.student)
         if action == "answer":
             number, _, option = value.partition(".")
-            return f"{here}#question-{self._answer(interview, conversation, _index(number), _index(option)) + 1}"
+            return f"{here}#question-{self._record_answer(interview, conversation, _parse_index(number), _parse_index(option)) + 1}"
         if action == "back":
-            return f"{here}#question-{self._answer(interview, conversation, _index(value), None) + 1}"
+            return f"{here}#question-{self._record_answer(interview, conversation, _parse_index(value), None) + 1}"
         if action == "go":
-            return address_of(self._interview(value).student)
+            return page_address(self._find_interview(value).student)
         if action != "save":
             raise HTTPError(400, reason="Unknown button")
         return f"{here}#note"
 
-    def _answer(self, interview: Interview, conversation: Conversation, number: int, option: int | None) -> int:
-        """Record an answer, or take it back; return the number of the question."""
-        answer = _checked(interview, conversation, number, option)
+    def _record_answer(self, interview: Interview, conversation: Conversation, number: int, option: int | None) -> int:
+        """Record an answer, or withdraw it if ``option`` is None; return the question's number."""
+        answer = _check_answer(interview, conversation, number, option)
         application = self.application
         sheet = interview.made_from, interview.count
         application.journal.answer(interview.student, application.marker, *sheet, number, answer)
         application.write_gradebook()
         return number
 
-    def _interview(self, student: str) -> Interview:
+    def _find_interview(self, student: str) -> Interview:
         interview = self.application.interviews.get(student)
         if interview is None:
             raise HTTPError(404, reason="No such student")
         return interview
 
-    def _show(
+    def _show_student(
         self, interview: Interview, conversation: Conversation, notice: str = "", note: str | None = None
     ) -> None:
         students = list(self.application.interviews)
@@ -173,7 +175,7 @@ class StudentHandler(VivaHandler):
             "student.html",
             interview=interview,
             conversation=conversation,
-            parts=_numbered(interview),
+            parts=_number_questions(interview),
             before=students[at - 1] if at else "",
             after=students[at + 1] if at + 1 < len(students) else "",
             notice=notice,
@@ -182,13 +184,13 @@ class StudentHandler(VivaHandler):
         )
 
 
-def address_of(student: str) -> str:
+def page_address(student: str) -> str:
     """Return the address of a student's page."""
     return f"/student/{quote(student, safe='')}"
 
 
-def _numbered(interview: Interview) -> list[tuple[str, str, dict[int, Question]]]:
-    """Return each exercise with its code and its questions by number, from 0."""
+def _number_questions(interview: Interview) -> list[tuple[str, str, dict[int, Question]]]:
+    """Return each exercise with its numbered code and its questions by number, from 0."""
     parts, number = [], 0
     for part in interview.parts:
         questions = dict(enumerate(part.questions, start=number))
@@ -197,14 +199,16 @@ def _numbered(interview: Interview) -> list[tuple[str, str, dict[int, Question]]
     return parts
 
 
-def _index(text: str) -> int:
+def _parse_index(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 4):
         raise HTTPError(400, reason="Not a number")
     return int(text)
 
 
-def _checked(interview: Interview, conversation: Conversation, number: int, option: int | None) -> VivaAnswer | None:
-    """Return the answer that a button stands for; None if it takes one back."""
+def _check_answer(
+    interview: Interview, conversation: Conversation, number: int, option: int | None
+) -> VivaAnswer | None:
+    """Return the answer of a button; None if the button withdraws an answer. Invalid requests raise an HTTP error."""
     if number >= interview.count:
         raise HTTPError(400, reason="No such question")
     if (option is None) == (number not in conversation.answers):
