@@ -73,19 +73,16 @@ def compute_on_meta_device(func: Any, args: tuple[Any, ...], kwargs: Mapping[str
     elif name in _LIKE:
         fits = _are_supported(tensors) and (kwargs.get("device") is None or _is_meta(kwargs["device"]))
     else:
-        fits = (name in _OPERATIONS and not func._schema.is_mutable) or (
-            name in _IN_PLACE and _is_meta(tensors[0].device)
-        )
-        fits = fits and _are_supported(tensors) and not kwargs.get("device")
-        # An index of booleans selects as many items as are true.
-        fits = fits and (name != "index" or all(index.dtype not in (torch.bool, torch.uint8) for index in tensors[1:]))
+        fits = (
+            (name in _OPERATIONS and not func._schema.is_mutable) or (name in _IN_PLACE and _is_meta(tensors[0].device))
+        ) and (_are_supported(tensors) and not kwargs.get("device") and not _selects_by_value(name, tensors))
     if not fits:
         return NotImplemented
-    named = {
-        key: torch.device("cpu") if key == "device" else map_value(value, _make_ones) for key, value in kwargs.items()
-    }
     try:
-        result = func(*map_value(args, _make_ones), **named)
+        result = func(
+            *map_value(args, _as_ones),
+            **{k: torch.device("cpu") if k == "device" else map_value(value, _as_ones) for k, value in kwargs.items()},
+        )
     except Exception:
         return NotImplemented  # PyTorch raises its own error on the meta device
     return args[0] if name in _IN_PLACE else map_value(result, _to_meta)
@@ -95,13 +92,17 @@ def _is_meta(device: Any) -> bool:
     return device is not None and torch.device(device).type == "meta"
 
 
+def _selects_by_value(name: str, tensors: Sequence[Tensor]) -> bool:
+    """Return whether an operation indexes with booleans, which select as many items as are true."""
+    return name == "index" and any(index.dtype in (torch.bool, torch.uint8) for index in tensors[1:])
+
+
 def _are_supported(tensors: Sequence[Tensor]) -> bool:
     """Return whether tensors are ordinary and small, and at least one is on the meta device."""
-    ordinary = all(
+    return any(tensor.device.type == "meta" for tensor in tensors) and all(
         type(tensor) in (Tensor, nn.Parameter) and tensor.layout == torch.strided and tensor.numel() <= _LARGEST
         for tensor in tensors
     )
-    return ordinary and any(tensor.device.type == "meta" for tensor in tensors)
 
 
 def _is_small_factory(args: tuple[Any, ...]) -> bool:

@@ -106,10 +106,9 @@ class _GuardTransformer(ast.NodeTransformer):
     def _wrap_in_try(self, statement: ast.stmt, instead: list[ast.stmt]) -> ast.stmt:
         guard, every = ast.Name(self._guard, ast.Load()), ast.Name("Exception", ast.Load())
         call = ast.Call(guard, [], [])
-        told = ast.Expr(call)
-        handler = ast.ExceptHandler(every, None, [told, *instead])
+        handler = ast.ExceptHandler(every, None, [ast.Expr(call), *instead])
         guarded = ast.Try([statement], [handler], [], [])
-        for new in (guard, every, call, told, handler, guarded):  # the statement itself has its places
+        for new in (guard, every, call, handler.body[0], handler, guarded):  # the statement itself has its locations
             ast.copy_location(new, statement)
         return guarded
 
