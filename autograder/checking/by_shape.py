@@ -80,8 +80,10 @@ def compute_on_meta_device(func: Any, args: tuple[Any, ...], kwargs: Mapping[str
         return NotImplemented
     try:
         result = func(
-            *map_value(args, _as_ones),
-            **{k: torch.device("cpu") if k == "device" else map_value(value, _as_ones) for k, value in kwargs.items()},
+            *map_value(args, _make_ones),
+            **{
+                k: torch.device("cpu") if k == "device" else map_value(value, _make_ones) for k, value in kwargs.items()
+            },
         )
     except Exception:
         return NotImplemented  # PyTorch raises its own error on the meta device
