@@ -212,6 +212,7 @@ AREAS: dict[str, Callable[[], Iterator[Passage]]] = {
     "docs": lambda: pages("docs/*.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", skip=WRITTEN_BY_COMMANDS),
     "guides": lambda: pages("README.md", "book/*.md", "book/teaching/*.md", "book/api/*.md"),
     "lessons": lambda: pages("chapters/*/lesson.md"),
+    "slides": lambda: pages("chapters/*/slides.md"),
     "prompts": lambda: pages("chapters/*/exercises.md"),
     "diagnoses": diagnoses,
     **{f"messages in {package}": partial(messages, f"autograder/{package}") for package in PACKAGES},
