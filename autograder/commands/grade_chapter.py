@@ -63,14 +63,15 @@ def start_workers(workers: WorkerPool, course: Course, device: str, scheduler: s
     """Start workers, which import PyTorch while this process imports nbgrader.
 
     Reading the course's configuration of grading needs nbgrader. So this supposes the CPU and the course's own seed; where it is
-    wrong, workers are started when the configuration has been read.
+    wrong, and in a course that has no seed yet, workers are started when the configuration has been read.
     """
+    from autograder.course.folder import SEED_NAME
     from autograder.engine.sandbox.isolation import available_layers
     from autograder.engine.settings import GradingSettings
 
     if device not in ("auto", "cpu") or scheduler or Path("/dev/nvidiactl").exists():
         return
-    if course.folder("release").is_dir():
+    if (course.root / SEED_NAME).exists():
         workers.start(GradingSettings(seed=course.secret_seed()))
         Thread(target=available_layers, daemon=True).start()  # it waits for a process, and keeps what it has learned
 

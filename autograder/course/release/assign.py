@@ -79,6 +79,7 @@ def assign(
         }
         published = _publish_all(course, contents, selected)
     store_project_chapters(course.root, (chapter.name for chapter in load_chapters(root)))
+    course.secret_seed()  # grading starts its workers with it, before it has read the course's configuration
     return published
 
 

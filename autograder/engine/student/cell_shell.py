@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +20,7 @@ from typing import Any, cast
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
+from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.external.pickleshare import PickleShareDB
 from IPython.paths import get_ipython_dir
@@ -149,6 +151,7 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
     def __init__(self, **kwargs: Any) -> None:
         self._take: Emit = _discard_output
         self._streams: tuple[_Stream, ...] = ()
+        self._shown = False
         super().__init__(**kwargs)
 
     @property
@@ -181,17 +184,22 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
             text = str(evalue)
         except Exception:
             text = "(its text cannot be shown)"
+        self._shown = True
         self.emit({"output_type": "error", "ename": etype.__name__, "evalue": text, "traceback": list(stb)})
 
     def showtraceback(self, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
         """Show an exception without the middle of a long traceback, for which IPython takes seconds."""
+        error, self._shown = None, False
         with suppress(ValueError):  # there is no exception; IPython reports that below
-            error = self._get_exc_info(exc_tuple)[1]
+            error = cause = self._get_exc_info(exc_tuple)[1]
             for _ in range(_STEPS):
-                if error is not None:
-                    _shorten_traceback(error.__traceback__)
-                    error = error.__context__
+                if cause is not None:
+                    _shorten_traceback(cause.__traceback__)
+                    cause = cause.__context__
         super().showtraceback(exc_tuple, *args, **kwargs)
+        if error is not None and not self._shown and not isinstance(error, UsageError):
+            # IPython had not the memory to format it, and printed it.
+            self._showtraceback(type(error), error, traceback.format_exception_only(error))
 
     def _format_exception_for_storage(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         return {}  # the shown output is enough; this would go to an unused history

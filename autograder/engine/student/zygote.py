@@ -32,7 +32,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from autograder.engine.sandbox import linux, lockdown
 from autograder.engine.sandbox.settings import PRELOAD, SandboxSettings
@@ -67,7 +67,7 @@ def serve_zygotes(arguments: Sequence[str]) -> None:
 
 
 def _import_for_all() -> None:
-    _initial_state()
+    _initial_variables()
     _import(PRELOAD)
     _shell()
     _warm_up("cpu")
@@ -111,21 +111,15 @@ def _bind_to_worker(control: socket.socket) -> bool:
     return not poll.poll(0)
 
 
-class _InitialState(NamedTuple):
-    """The state of this process before its imports."""
-
-    temp_folder: str
-    variables: frozenset[str]
-
-
 @cache
-def _initial_state() -> _InitialState:
-    return _InitialState(tempfile.gettempdir(), frozenset(os.environ))
+def _initial_variables() -> frozenset[str]:
+    """Return the names of this process's environment variables before its imports."""
+    return frozenset(os.environ)
 
 
 def _replace_environment(variables: Mapping[str, str]) -> None:
     """Replace the environment variables inherited from the server, keeping variables that imports added."""
-    added = {name: os.environ[name] for name in os.environ.keys() - _initial_state().variables}
+    added = {name: os.environ[name] for name in os.environ.keys() - _initial_variables()}
     os.environ.clear()
     os.environ.update({**variables, **added})
     tempfile.tempdir = None
@@ -170,7 +164,8 @@ class _Zygote:
 
     def prepare(self, root: str) -> None:
         """Import the packages that students use, and enter the private root."""
-        settings, start = self._settings, _initial_state()
+        settings = self._settings
+        _initial_variables()
         if settings.isolation == "none":
             self._import()
         else:
@@ -186,12 +181,7 @@ class _Zygote:
         if self.moved_in:
             os.environ.update(HOME=lockdown.HOME, IPYTHONDIR=f"{lockdown.HOME}/.ipython")
             os.environ.update(dict.fromkeys(("TMPDIR", "TEMP", "TMP"), lockdown.SCRATCH))
-            # The old folder is hidden now, but PyTorch's import has put a path inside it into the environment.
             tempfile.tempdir = None
-            for name in os.environ.keys() - start.variables:
-                path = Path(os.environ[name])
-                if path.is_relative_to(start.temp_folder) and not path.exists():
-                    os.environ[name] = lockdown.SCRATCH
         _change_packages(lockdown.PACKAGES if self.moved_in and settings.packages else settings.packages)
 
     def _import(self) -> None:

@@ -167,13 +167,15 @@ def serve_forks(
     # Objects that exist now are never garbage: a fork that scanned them would copy each page that they are on.
     gc.freeze()
     gc.enable()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system buries the forks
     while True:
         try:
             message, descriptors = receive_with_descriptors(control, _MOST_DESCRIPTORS)
         except (ClosedError, OSError):
             shutil.rmtree(arguments[1], ignore_errors=True)
             return
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:  # their processor time counts as this process's
+                pass
         order = json.loads(message)
         prepare(order)
         try:
@@ -194,7 +196,6 @@ def _run_fork(
     """Run the forked process, and never return."""
     status = 1
     try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
         control.close()
         if _announce_process(descriptors[0]):

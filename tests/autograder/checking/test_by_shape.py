@@ -83,6 +83,7 @@ def test_what_is_changed_in_place_is_the_same_tensor():
         (aten.mm.default, (meta(3, 4), meta(5, 6))),  # shapes that do not fit: PyTorch says so
         (aten.nonzero.default, (meta(3),)),  # depends on the numbers
         (aten.index.Tensor, (meta(3, 4), [meta(3, dtype=torch.bool)])),
+        (aten.index.Tensor, (torch.eye(3), [meta(2, dtype=torch.int64)])),  # on different devices
         (aten.add.Tensor, (torch.randn(3), torch.randn(3))),  # nothing on the meta device
         (aten.add.Tensor, (meta(1000, 1000), meta(1000, 1000))),  # too large
     ],
