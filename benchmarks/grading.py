@@ -123,9 +123,9 @@ def compare(room: Classroom, stock_folder: Path, stock_students: int, rounds: in
     figures.notes = [
         f"Steady time per submission: for stock nbgrader, computed from the difference between a run with {stock_students} submissions and "
         f"a run with 1; for tfcourse, the time between two recorded grades after the first {count // _WARM}. Values are medians "
-        f"of {rounds} rounds. Ratios per round: 2 workers against stock "
-        f"{', '.join(f'{ratio:.1f}×' for ratio in two.ratios(stock))}; 1 worker against stock "
-        f"{', '.join(f'{ratio:.1f}×' for ratio in one.ratios(stock))}; 2 workers against 1 "
+        f"of {rounds} rounds. Ratios per round: 2 workers against stock: "
+        f"{', '.join(f'{ratio:.1f}×' for ratio in two.ratios(stock))}; 1 worker against stock: "
+        f"{', '.join(f'{ratio:.1f}×' for ratio in one.ratios(stock))}; 2 workers against 1: "
         f"{', '.join(f'{ratio:.2f}×' for ratio in two.ratios(one))}. One worker and the main process keep {one.busy:.0%} of the processors "
         f"busy, so more workers are at most about {1 / one.busy:.2f} times as fast.",
     ]

@@ -116,7 +116,7 @@ def rehearse(
     deadly: dict[int, Failure] = {}
     skipped: dict[str, str] = {}
     for _ in range(limits.restarts + 1):
-        run = _Run(limits, max(0.0, stop_at - time.monotonic()), start)
+        run = _CellProcess(limits, max(0.0, stop_at - time.monotonic()), start)
         stopped_at = run.do([cell for cell in cells if cell[0] not in deadly], exercises, skipped)
         if stopped_at is None:
             run.found.errors |= deadly
@@ -129,13 +129,13 @@ def rehearse(
     if exercises:
         # Keep the results so far; for the other exercises determine the points only.
         reason = f"not checked: the notebook crashed Python {limits.restarts + 1} times"
-        rest = _Run(limits, limits.exercise_seconds, start)
+        rest = _CellProcess(limits, limits.exercise_seconds, start)
         rest.do([], exercises, {name: skipped.get(name, reason) for name in exercises})
         run.found.exercises = {**rest.found.exercises, **run.found.exercises}
     return run.found
 
 
-class _Run:
+class _CellProcess:
     """One process that runs a notebook's cells.
 
     Args:

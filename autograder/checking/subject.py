@@ -323,7 +323,7 @@ def _observe_meta(candidate: Callable[..., Any], request: Request) -> Observatio
         if not _needs_numbers(error):
             raise
         # Reading numbers (`if mask.any():`) is not a mistake, but the meta device has none.
-        results = _guess_leaves(candidate, request)
+        results = _run_both_branches(candidate, request)
         if not results:
             # A call also tells the weights that its models have afterwards; only what was returned is asked for here.
             returned = {
@@ -345,7 +345,7 @@ def _replace_by_shapes(leaves: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for name, leaf in leaves.items()}
 
 
-def _guess_leaves(candidate: Callable[..., Any], request: Request) -> list[dict[str, Any]]:
+def _run_both_branches(candidate: Callable[..., Any], request: Request) -> list[dict[str, Any]]:
     """Return results on the meta device with all conditions true and with all false, where the code succeeds."""
     results = []
     for truth in (True, False):

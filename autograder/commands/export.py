@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     type=click.Choice(["canvas", "moodle"]),
     help="Export feedback pages instead of grades: an archive per chapter for upload.",
 )
-@click.option("--scale", is_flag=True, help="Write Moodle's grades out of the maximum of its worksheet.")
+@click.option("--scale", is_flag=True, help="Scale Moodle's grades to the maximum grade in its worksheet.")
 @click.option("--to", type=click.Path(path_type=Path, file_okay=False), help="Output folder. [default: COURSE/export]")
 @command
 def export(

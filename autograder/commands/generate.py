@@ -33,7 +33,7 @@ def generate(
     top_p: float | None,
     seed: int,
 ) -> CommandResult:
-    """Continue a text with a published GPT-2, Llama or T5 in the course's own model.
+    """Continue a text with a published GPT-2, Llama or T5, loaded into the course's own model.
 
     FOLDER contains config.json, safetensors and, for text, tokenizer.json. The command downloads nothing.
 

@@ -55,7 +55,7 @@ def list_respellings(name: str) -> Iterator[str]:
 
 
 def find_listed_spelling(name: str, students: Iterable[Student]) -> str:
-    """Return the respelling of a name that is on the class list; empty unless exactly one is."""
+    """Return the only respelling of a name that is on the class list; empty if none or several are."""
     listed = {text for student in students for text in name_forms(student)}
     spellings = {fold_name(text): text for text in list_respellings(name) if fold_name(text) in listed}
     return next(iter(spellings.values())) if len(spellings) == 1 else ""

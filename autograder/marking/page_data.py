@@ -73,7 +73,7 @@ class ShownMove:
     count: int  # how many answers they are
     before: float  # the points now
     after: float  # the points under the changed rubric
-    is_override: bool  # whether the marker set the points to something else than the sum of the items; then they stay
+    is_override: bool  # whether the marker set the points to something other than the sum of the items; then they stay
     items: tuple[str, ...]  # the items that the answers keep, as text
 
 

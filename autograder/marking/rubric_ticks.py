@@ -26,9 +26,9 @@ class Move:
 
     answer: Answer
     ticks: Ticks  # its ticks under the changed rubric
-    # its points under the changed rubric; those it has if the marker set them to something else than the sum
+    # its points under the changed rubric; those it has if the marker set them to something other than the sum
     points: float
-    is_override: bool  # whether the marker set the points to something else than the sum
+    is_override: bool  # whether the marker set the points to something other than the sum
 
     @property
     def changes_points(self) -> bool:

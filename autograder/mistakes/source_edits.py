@@ -53,7 +53,7 @@ class Edit:
         kinds = [kind for kind in ("find", "drop", "returns", "first") if getattr(self, kind)]
         if len(kinds) != 1 or (self.replace is not None) != bool(self.find):
             raise EditError(
-                f"an edit is find with replace, or drop, or returns, or first; this one has {kinds or 'none'}"
+                f"an edit needs exactly one of find (with replace), drop, returns and first; this one has {kinds or 'none'}"
             )
         if self.returns and "{result}" not in self.returns:
             raise EditError(f"returns = {self.returns!r} does not say where the {{result}} goes; give a body instead")

@@ -143,7 +143,7 @@ class _Inliner:
             raise CourseError(
                 f"the module {origin} is used as a value",
                 where=f"{definition.module.path}:{read.lineno}",
-                do="Name what is used of it.",
+                do="Use its functions and classes by name, as in module.function.",
             )
         return (
             *_expression_span(definition.module, parent),

@@ -170,7 +170,7 @@ def _examine_course(course_dir: Path) -> Iterator[Item]:
         if copies:
             remedy = "A synchronized folder has two versions of these files. Compare them, and keep one of each."
             yield Item("conflict copies", "note", list_first(copies), remedy)
-        yield _examine_books(course_dir)
+        yield _examine_gradebook(course_dir)
     else:
         command = shell_command(Course(course_dir.resolve()), "assign", "CHAPTER")
         yield Item("course", "note", f"no course in {course_dir}", f"{command} makes one.")
@@ -192,9 +192,9 @@ def _examine_folder(root: Path) -> Item:
     return Item(name, "note" if free >= NO_SPACE else "missing", detail, remedy)
 
 
-def _examine_books(course_dir: Path) -> Item:
+def _examine_gradebook(course_dir: Path) -> Item:
     try:
-        return Item("gradebook", "ok", _examine_gradebook(Course.open(course_dir)))
+        return Item("gradebook", "ok", _describe_gradebook(Course.open(course_dir)))
     except Exception as error:
         reported = as_course_error(error)
         if reported is None:
@@ -202,7 +202,7 @@ def _examine_books(course_dir: Path) -> Item:
         return Item("gradebook", "missing", str(CourseError(reported.what, where=reported.where)), reported.do)
 
 
-def _examine_gradebook(course: Course) -> str:
+def _describe_gradebook(course: Course) -> str:
     from autograder.course.course_rules import drop_vivas
     from autograder.course.gradebook.reader import open_gradebook
 

@@ -168,7 +168,7 @@ def _verify_cells(text: str, changes: Mapping[int, CodeCell], where: Path) -> No
     for index, expected in changes.items():
         if index >= len(cells) or cells[index].source != expected.source:
             raise CourseError(
-                f"code cell {index + 1} cannot hold its code as text",
+                f"the fence of code cell {index + 1} cannot enclose its code",
                 where=where,
                 do="Is there a line of backticks in the docstring? Give the cell's fence more backticks than that.",
             )

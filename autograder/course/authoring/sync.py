@@ -235,7 +235,7 @@ def _stray_drifts(root: Path, every: Sequence[Chapter], registry: Mapping[str, E
 
 
 def _undefined_name_drifts(chapter: Chapter, notebook: Any, kind: str) -> Iterator[Drift]:
-    """Report names that a cell uses without a definition above, at which the notebook would stop."""
+    """Report names that a code cell uses before they are defined, so that the notebook would stop with an error."""
     defined = set(dir(builtins))
     for cell in notebook.cells:
         if cell.cell_type != "code":

@@ -139,7 +139,7 @@ _Text: TypeAlias = tuple[str, set[str]]
 
 
 class _Search:
-    """A search through the files of one audience."""
+    """A search for secrets in the files of one audience."""
 
     def __init__(self, secrets: Secrets, material: Material) -> None:
         self._secrets = [s for s in secrets.items if _is_secret(s, material)]

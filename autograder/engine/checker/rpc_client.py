@@ -261,7 +261,7 @@ def _count_earlier_outputs(message: dict[str, Any]) -> int:
     """Return the number of outputs that preceded a part of an answer."""
     count = message.get("after")
     if type(count) is not int:
-        raise ProtocolError("a part of an answer without its place among the outputs")
+        raise ProtocolError("a part of an answer without its position among the outputs")
     return count
 
 

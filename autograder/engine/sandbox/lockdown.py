@@ -175,7 +175,7 @@ def _write_id_maps(child: int, ready: tuple[int, int], go: tuple[int, int], user
 
 
 def _write_map(path: str, root: int, students: Sequence[int]) -> None:
-    """Map a namespace's root to an outside id, and students' processes to the first available of some ids."""
+    """Write an id map: the namespace's root is ``root`` outside, a student's process the first of ``students`` that can be mapped."""
     for student in students:
         with suppress(OSError):  # a container may have few ids
             Path(path).write_text(f"0 {root} 1\n{INSIDE} {student} 1\n", encoding="ascii")

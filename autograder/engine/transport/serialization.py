@@ -77,13 +77,13 @@ _ARRAY_KINDS = frozenset("biufcSU")
 _ARRAY_DTYPE = re.compile("[<|][biufcSU][0-9]{1,10}")
 
 
-def _graded_device() -> str:
+def _grading_device() -> str:
     """Return the device type of this process's requests and answers."""
     return os.environ.get("TFCOURSE_DEVICE") or "cpu"
 
 
 def _available_devices() -> Set[str]:
-    return {"cpu", "meta", "cuda", "cuda:0", _graded_device(), f"{_graded_device()}:0"}
+    return {"cpu", "meta", "cuda", "cuda:0", _grading_device(), f"{_grading_device()}:0"}
 
 
 class SerializationError(TypeError):
@@ -215,7 +215,7 @@ class _Packer:
         size = value.numel() * value.element_size()
         if size > self._max_bytes:
             return [_OPAQUE, f"a tensor of shape {tuple(value.shape)}, which is {size / 2**20:.0f} MiB"]
-        code = _CODES[value.dtype] | (0 if value.is_cpu or value.device.type != _graded_device() else _ON_DEVICE)
+        code = _CODES[value.dtype] | (0 if value.is_cpu or value.device.type != _grading_device() else _ON_DEVICE)
         header = struct.pack(f"<BB{value.ndim}Q", code, value.ndim, *value.shape)
         with torch._C.DisableTorchFunctionSubclass():
             plain = value.detach().resolve_conj().resolve_neg().cpu()
@@ -367,7 +367,7 @@ def _read_tensor(data: bytes) -> Tensor:
     code, dimensions = data[0] & ~_ON_DEVICE, data[1]
     if code >= len(_DTYPES) or dimensions > MAX_DIMENSIONS:
         raise ProtocolError("a tensor of an unknown dtype or of too many dimensions")
-    device = _graded_device() if data[0] & _ON_DEVICE else "cpu"
+    device = _grading_device() if data[0] & _ON_DEVICE else "cpu"
     if data[0] & _ON_DEVICE and device == "cpu":
         raise ProtocolError("a tensor on a device that is not in use")
     dtype, begin = _DTYPES[code], 2 + 8 * dimensions
@@ -412,4 +412,4 @@ def _is_text(array: numpy.ndarray[Any, Any]) -> bool:
 def _check_size(shape: tuple[int, ...], itemsize: int, size: int) -> None:
     """Check that a header matches the size of the data, and that an empty array claims no absurd sizes."""
     if math.prod(shape) * itemsize != size or not (size or _is_shape(shape)):
-        raise ProtocolError(f"a header of shape {shape}, and {size} bytes behind it")
+        raise ProtocolError(f"a header of shape {shape}, followed by {size} bytes")

@@ -127,7 +127,7 @@ class Placement:
         return self.record_failure(key)
 
     def record_failure(self, key: str) -> Work | None:
-        """Record that a worker could not run a submission, for any reason.
+        """Record that a worker did not finish a submission, whatever the reason.
 
         Returns:
             The submission, if it is to be given up; else None, and it will be placed again.

@@ -136,4 +136,4 @@ def unpack_execution(data: bytes) -> Execution:
         plain = json.loads(data)
         return Execution(**{**plain, "layers": tuple(plain["layers"])})
     except (KeyError, TypeError) as error:
-        raise ValueError(f"a worker returned something else than an execution ({error})") from error
+        raise ValueError(f"a worker returned something other than an execution ({error})") from error

@@ -126,7 +126,7 @@ def moodle_tables(
         tables.append(Table(f"{IMPORT}{chapter}.csv", ["email", "idnumber", "score"], rows, reachable, left_out))
     if not any(table.rows for table in tables):
         raise CourseError(
-            "these students can be told apart neither by a number in Moodle's assignment nor by an address",
+            "no student has a participant number in Moodle's assignment, an email address or an ID number",
             do="Read the assignment's grading worksheet (Submissions, Actions, Download grading worksheet): "
             "tfcourse students WORKSHEET.csv --chapter CHAPTER",
         )

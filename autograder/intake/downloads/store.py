@@ -111,7 +111,7 @@ def store_submission(
     if path.parent.resolve() != course.folder("submitted").resolve() / student / chapter:
         raise OSError(f"submitted/{student}/{chapter} is a link that leads elsewhere")
     if path.is_dir() and not path.is_symlink():
-        raise OSError(f"{path.name} is a folder there")
+        raise OSError(f"submitted/{student}/{chapter}/{path.name} is a folder")
     files = {name: upload.entry.open() for name, upload in item.uploads.items()}
     companions, problems = _read_files(item.companions, where)
     collection.problems += problems

@@ -62,8 +62,10 @@ def prepare_submission(notebook: Any, problems: list[Problem], manifest: Manifes
     collected = list(problems)
     stamp = (notebook.metadata.pop(METADATA_KEY, None) or {}).get("checks", "")
     reader = make_reader(manifest)
-    if not any(problem.fatal for problem in collected) and (foreign := _foreign_problem(notebook, manifest, reader)):
-        collected.append(foreign)
+    if not any(problem.fatal for problem in collected) and (
+        other := _other_chapter_problem(notebook, manifest, reader)
+    ):
+        collected.append(other)
     restored = restore(notebook, manifest, reader)
     if not any(problem.fatal for problem in collected):
         collected += restored + _stamp_problems(stamp)
@@ -97,7 +99,7 @@ def identify_chapter(notebook: Any, manifest: Manifest, reader: CellReader | Non
     return manifest.chapter if names & manifest.work else None
 
 
-def _foreign_problem(notebook: Any, manifest: Manifest, reader: CellReader) -> Problem | None:
+def _other_chapter_problem(notebook: Any, manifest: Manifest, reader: CellReader) -> Problem | None:
     chapter = identify_chapter(notebook, manifest, reader)
     if chapter == manifest.chapter:
         return None

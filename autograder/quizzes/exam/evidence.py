@@ -70,7 +70,7 @@ class Evidence:
         return self.exercise.sheet()
 
     def find_difference(self, one: ShownMistake, other: Misconception) -> str:
-        """Return the title of the first row of the visible check in which two mistakes answer differently.
+        """Return the title of the first row of the visible check in which two mistakes give different answers.
 
         An empty title means that the mistakes have equal answers, so that the second one is not refuted.
         """

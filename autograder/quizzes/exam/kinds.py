@@ -257,7 +257,7 @@ _MAKERS: dict[str, Kind] = {"diagnosis": ask_diagnosis, "input": ask_input, "res
 
 
 def make_family(kind: str, evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
-    """Make a family of a kind; its mistakes change the same lines, or have the same class, if possible."""
+    """Make a family of questions of one kind, about mistakes that change the same lines or have the same class, if possible."""
     made = (_MAKERS[kind](evidence.restrict_to(pool), rng, seed, versions) for pool in _list_pools(evidence, rng))
     return next(filter(None, made), None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from autograder.quizzes.mutation.places import Change, Place, called_name
+from autograder.quizzes.mutation.places import Change, NodePosition, called_name
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -21,9 +21,9 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
 }
 
 
-def mutate_comparison(place: Place) -> Iterator[Change]:
+def mutate_comparison(position: NodePosition) -> Iterator[Change]:
     """Yield comparisons with the neighbouring and the opposite operator."""
-    node = place.node
+    node = position.node
     assert isinstance(node, ast.Compare)
     for i, operator in enumerate(node.ops):
         first, right = [node.left, *node.comparators][i : i + 2]
@@ -77,9 +77,9 @@ _ARITHMETIC: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
 }
 
 
-def mutate_arithmetic(place: Place) -> Iterator[Change]:
+def mutate_arithmetic(position: NodePosition) -> Iterator[Change]:
     """Yield the expression with another arithmetic operator."""
-    node = place.node
+    node = position.node
     assert isinstance(node, (ast.BinOp, ast.AugAssign))
     for other in _ARITHMETIC.get(type(node.op), ()):
         if isinstance(node, ast.BinOp):
@@ -88,19 +88,19 @@ def mutate_arithmetic(place: Place) -> Iterator[Change]:
             yield "arithmetic", ast.AugAssign(node.target, other(), node.value), ""
 
 
-def remove_sign(place: Place) -> Iterator[Change]:
+def remove_sign(position: NodePosition) -> Iterator[Change]:
     """Yield the operand without its sign or negation."""
-    assert isinstance(place.node, ast.UnaryOp)
-    operand = place.node.operand
+    assert isinstance(position.node, ast.UnaryOp)
+    operand = position.node.operand
     if isinstance(operand, ast.Constant) and isinstance(operand.value, int):
         return  # axes -2 and 2 may be the same; the constant operator changes -2 to its neighbours
-    kind = "boolean" if isinstance(place.node.op, (ast.Not, ast.Invert)) else "arithmetic"
+    kind = "boolean" if isinstance(position.node.op, (ast.Not, ast.Invert)) else "arithmetic"
     yield kind, operand, ""
 
 
-def mutate_boolean(place: Place) -> Iterator[Change]:
+def mutate_boolean(position: NodePosition) -> Iterator[Change]:
     """Yield `or` for `and`, `and` for `or`, and the expression without each of its clauses."""
-    node = place.node
+    node = position.node
     assert isinstance(node, ast.BoolOp)
     other: ast.boolop = ast.Or() if isinstance(node.op, ast.And) else ast.And()
     yield "boolean", ast.BoolOp(other, node.values), ""
@@ -109,10 +109,10 @@ def mutate_boolean(place: Place) -> Iterator[Change]:
         yield "condition dropped", ast.BoolOp(node.op, remaining) if len(remaining) > 1 else remaining[0], ""
 
 
-def mutate_constant(place: Place) -> Iterator[Change]:
+def mutate_constant(position: NodePosition) -> Iterator[Change]:
     """Yield a number plus 1, minus 1 and times 1.5; yield the negation of a boolean."""
-    node, value, negative = place.node, None, False
-    if isinstance(node, ast.Constant) and not _is_negated(place):
+    node, value, negative = position.node, None, False
+    if isinstance(node, ast.Constant) and not _is_negated(position):
         value = node.value
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         value, negative = node.operand.value, True
@@ -125,8 +125,8 @@ def mutate_constant(place: Place) -> Iterator[Change]:
                 yield "constant", _number_node(other), ""
 
 
-def _is_negated(place: Place) -> bool:
-    return isinstance(place.owner, ast.UnaryOp) and isinstance(place.owner.op, ast.USub)
+def _is_negated(position: NodePosition) -> bool:
+    return isinstance(position.owner, ast.UnaryOp) and isinstance(position.owner.op, ast.USub)
 
 
 def _number_node(value: float) -> ast.expr:
@@ -134,17 +134,17 @@ def _number_node(value: float) -> ast.expr:
     return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if value < 0 else ast.Constant(value)
 
 
-def choose_branch(place: Place) -> Iterator[Change]:
+def choose_branch(position: NodePosition) -> Iterator[Change]:
     """Yield either branch of a conditional expression."""
-    node = place.node
+    node = position.node
     assert isinstance(node, ast.IfExp)
     yield "condition dropped", node.body, ""
     yield "condition dropped", node.orelse, ""
 
 
-def drop_filters(place: Place) -> Iterator[Change]:
+def drop_filters(position: NodePosition) -> Iterator[Change]:
     """Yield the comprehension without each of its conditions."""
-    node = place.node
+    node = position.node
     assert isinstance(node, ast.comprehension)
     for i in range(len(node.ifs)):
         conditions = [*node.ifs[:i], *node.ifs[i + 1 :]]
@@ -188,9 +188,9 @@ def _copy_call(
     return ast.Call(call.func, call.args if args is None else args, call.keywords if keywords is None else keywords)
 
 
-def mutate_call(place: Place) -> Iterator[Change]:
+def mutate_call(position: NodePosition) -> Iterator[Change]:
     """Yield the call without each keyword, with two arguments exchanged, or with a method such as `clone` or `detach` dropped or added."""
-    node = place.node
+    node = position.node
     assert isinstance(node, ast.Call)
     name = called_name(node.func)
     for i, keyword in enumerate(node.keywords):

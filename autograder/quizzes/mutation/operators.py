@@ -16,7 +16,7 @@ from typing import Any
 
 from autograder.quizzes.mutation import expressions, statements
 from autograder.quizzes.mutation.guards import is_guard
-from autograder.quizzes.mutation.places import Change, Place
+from autograder.quizzes.mutation.places import Change, NodePosition
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,20 @@ def list_mutations(code: str, *, guards: bool = True) -> list[Mutation]:
     tree = ast.parse(code)
     texts = {ast.unparse(tree)}
     changes = []
-    for place, (operator, new, shown) in list_changes(tree, guards=guards):
-        text = place.render_changed(tree, new)
+    for position, (operator, new, shown) in list_changes(tree, guards=guards):
+        text = position.render_changed(tree, new)
         if text not in texts:
             texts.add(text)
-            line = int(getattr(place.node, "lineno", getattr(place.owner, "lineno", 1)))
-            changes.append(Mutation(operator, line, _first_line(place.node), shown or _first_line(new), text))
+            line = int(getattr(position.node, "lineno", getattr(position.owner, "lineno", 1)))
+            changes.append(Mutation(operator, line, _first_line(position.node), shown or _first_line(new), text))
     return sorted(changes, key=lambda mutation: mutation.line)
 
 
-def list_changes(tree: ast.Module, *, guards: bool = True) -> Iterator[tuple[Place, Change]]:
-    """Yield every change of a definition with its place in the tree, possibly with duplicates."""
-    for place in _find_places(tree, guards=guards):
-        for change in _change_place(place):
-            yield place, change
+def list_changes(tree: ast.Module, *, guards: bool = True) -> Iterator[tuple[NodePosition, Change]]:
+    """Yield every change of a definition with its position in the tree, possibly with duplicates."""
+    for position in _find_positions(tree, guards=guards):
+        for change in _change_node(position):
+            yield position, change
 
 
 def _first_line(node: Any) -> str:
@@ -74,7 +74,7 @@ _NOT_LOOKED_AT = {
 }
 
 
-def _find_places(owner: ast.AST, *, guards: bool) -> Iterator[Place]:
+def _find_positions(owner: ast.AST, *, guards: bool) -> Iterator[NodePosition]:
     if isinstance(owner, ast.Assert):
         return
     for field, value in ast.iter_fields(owner):
@@ -84,19 +84,19 @@ def _find_places(owner: ast.AST, *, guards: bool) -> Iterator[Place]:
             if isinstance(node, ast.keyword) and node.arg == "strict":
                 continue
             if isinstance(node, ast.AST) and (guards or not is_guard(node)):
-                yield Place(node, owner, field, index)
-                yield from _find_places(node, guards=guards)
+                yield NodePosition(node, owner, field, index)
+                yield from _find_positions(node, guards=guards)
 
 
-def _change_place(place: Place) -> Iterator[Change]:
-    node = place.node
+def _change_node(position: NodePosition) -> Iterator[Change]:
+    node = position.node
     for kind, operators in _BY_KIND:
         if isinstance(node, kind):
             for operator in operators:
-                yield from operator(place)
+                yield from operator(position)
 
 
-_BY_KIND: list[tuple[Any, tuple[Callable[[Place], Iterator[Change]], ...]]] = [
+_BY_KIND: list[tuple[Any, tuple[Callable[[NodePosition], Iterator[Change]], ...]]] = [
     (ast.Compare, (expressions.mutate_comparison,)),
     ((ast.BinOp, ast.AugAssign), (expressions.mutate_arithmetic,)),
     (ast.UnaryOp, (expressions.remove_sign, expressions.mutate_constant)),

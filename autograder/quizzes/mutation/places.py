@@ -11,7 +11,7 @@ Change: TypeAlias = tuple[str, Any, str]
 
 
 @dataclass(frozen=True)
-class Place:
+class NodePosition:
     """The position of a node in a syntax tree."""
 
     node: ast.AST

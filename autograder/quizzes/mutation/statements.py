@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from autograder.quizzes.mutation.places import Change, Place, called_name
+from autograder.quizzes.mutation.places import Change, NodePosition, called_name
 
 _EFFECTS = "tools.quality.effects"
 
 
-def mutate_condition(place: Place) -> Iterator[Change]:
+def mutate_condition(position: NodePosition) -> Iterator[Change]:
     """Yield changes that replace an `if` by either branch, or a `while` by its `else` branch."""
-    node = place.node
+    node = position.node
     assert isinstance(node, (ast.If, ast.While))
     if isinstance(node, ast.While):
         yield "condition dropped", node.orelse, ""
@@ -24,9 +24,9 @@ def mutate_condition(place: Place) -> Iterator[Change]:
         yield "condition dropped", node.orelse, ""
 
 
-def drop_statement(place: Place) -> Iterator[Change]:
+def drop_statement(position: NodePosition) -> Iterator[Change]:
     """Yield `pass` in place of the statement, if dropping it may go unnoticed; for `raise`, the error is not raised."""
-    node = place.node
+    node = position.node
     if isinstance(node, ast.Raise):
         yield "error not raised", [ast.Pass()], ""
     elif isinstance(node, ast.Expr):
@@ -34,38 +34,42 @@ def drop_statement(place: Place) -> Iterator[Change]:
             yield "statement dropped", [ast.Pass()], ""
     elif isinstance(node, ast.Assign):
         # Without its first assignment, a name raises a NameError at once, which is no useful mutant.
-        if not all(isinstance(target, ast.Name) and _is_first_assignment(place, target.id) for target in node.targets):
+        if not all(
+            isinstance(target, ast.Name) and _is_first_assignment(position, target.id) for target in node.targets
+        ):
             yield "statement dropped", [ast.Pass()], ""
     else:
         yield "statement dropped", [ast.Pass()], ""
 
 
-def _is_first_assignment(place: Place, name: str) -> bool:
+def _is_first_assignment(position: NodePosition, name: str) -> bool:
     """Return whether no earlier statement of the function binds a name and this statement does not read it."""
-    reads = {read.id for read in ast.walk(place.node) if isinstance(read, ast.Name) and isinstance(read.ctx, ast.Load)}
-    if name in reads or place.index is None or not isinstance(place.owner, ast.FunctionDef):
+    reads = {
+        read.id for read in ast.walk(position.node) if isinstance(read, ast.Name) and isinstance(read.ctx, ast.Load)
+    }
+    if name in reads or position.index is None or not isinstance(position.owner, ast.FunctionDef):
         return False
-    earlier = getattr(place.owner, place.field)[: place.index]
+    earlier = getattr(position.owner, position.field)[: position.index]
     bound = {n.id for s in earlier for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    arguments = {argument.arg for argument in ast.walk(place.owner.args) if isinstance(argument, ast.arg)}
+    arguments = {argument.arg for argument in ast.walk(position.owner.args) if isinstance(argument, ast.arg)}
     return name not in bound | arguments
 
 
 _GRADIENT_MODES = {"no_grad", "enable_grad", "inference_mode", "set_grad_enabled"}
 
 
-def drop_gradient_mode(place: Place) -> Iterator[Change]:
+def drop_gradient_mode(position: NodePosition) -> Iterator[Change]:
     """Yield the body of a `with torch.no_grad()` or similar block without the block."""
-    node = place.node
+    node = position.node
     assert isinstance(node, ast.With)
     names = [called_name(item.context_expr.func) for item in node.items if isinstance(item.context_expr, ast.Call)]
     if len(node.items) == 1 and set(names) & _GRADIENT_MODES:
         yield f"{names[0]} dropped", node.body, ""
 
 
-def drop_decorators(place: Place) -> Iterator[Change]:
+def drop_decorators(position: NodePosition) -> Iterator[Change]:
     """Yield the definition without each of its decorators for gradient modes."""
-    node = place.node
+    node = position.node
     assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
     for i, decorator in enumerate(node.decorator_list):
         name = called_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
@@ -75,9 +79,9 @@ def drop_decorators(place: Place) -> Iterator[Change]:
             yield f"{name} dropped", type(node)(**fields), f"def {node.name} without @{name}"
 
 
-def wrap_value(place: Place) -> Iterator[Change]:
+def wrap_value(position: NodePosition) -> Iterator[Change]:
     """Yield statements that detach an assigned or returned value, or round it to float32; ``effects`` records whether that mattered."""
-    node = place.node
+    node = position.node
     assert isinstance(node, (ast.Assign, ast.Return))
     if node.value is None or isinstance(node.value, (ast.Constant, ast.JoinedStr, ast.Lambda)):
         return

@@ -43,7 +43,7 @@ def here(monkeypatch):
 
     def rehearse(cells, exercises, limits):
         InteractiveShell.clear_instance()
-        run = rehearsal._Run(limits, limits.seconds, rehearsal.start_process)
+        run = rehearsal._CellProcess(limits, limits.seconds, rehearsal.start_process)
         rehearsal_process._run_job(
             {"cells": cells, "exercises": exercises, "skipped": {}, "limits": vars(limits)},
             lambda event: run._record_event(event) if not {"begins", "end"} & event.keys() else None,
