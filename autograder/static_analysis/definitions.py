@@ -148,7 +148,9 @@ def find_definition(obj: Callable[..., Any]) -> tuple[ModuleSource, Definition]:
         named = (node for node in ast.walk(module.tree) if isinstance(node, kind) and node.name == name)
         matches = [node for node in named if line in (None, first_line(node))]
     if len(matches) != 1 or not isinstance(matches[0], kind):
-        raise CourseError(f"the source of {name} is not found", where=file, do="Write it with def or class, once.")
+        raise CourseError(
+            f"the source of {name} was not found", where=file, do="Define it exactly once, with def or class."
+        )
     return module, matches[0]
 
 
