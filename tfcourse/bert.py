@@ -282,7 +282,7 @@ def masked_language_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 class BertParameters(NamedTuple):
-    """Numbers of parameters of a BERT, by part."""
+    """Parameter counts of a BERT model, by part."""
 
     embeddings: int
     """The three tables and their norm."""

@@ -1,4 +1,4 @@
-"""GPT: loss and measures of a language model, attention with a cache, the model, generation, counts and scaling laws.
+"""GPT: loss and metrics, attention with a cache, the model, generation, parameter counts and scaling laws.
 
 Boolean masks are True where a query may attend. A cache is a list with one pair per
 block: its keys and its values so far.
@@ -349,7 +349,7 @@ def generate(
 
 
 class GptParameters(NamedTuple):
-    """Numbers of parameters of a GPT, by part."""
+    """Parameter counts of a GPT model, by part."""
 
     tokens: int
     """The embedding matrix, which is also the output matrix."""

@@ -1,4 +1,4 @@
-"""Llama: grouped-query attention, RMS norm, gated network, the model, and the cost of a token in bytes and seconds.
+"""Llama: grouped-query attention, RMS norm, gated feed-forward network, model, and bytes and seconds per token.
 
 Boolean masks are True where a query may attend. A cache is a list with one pair per
 layer: its rotated keys and its values so far.

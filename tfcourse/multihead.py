@@ -24,7 +24,7 @@ __all__ = [  # noqa: RUF022 - in the order of the syllabus
 
 
 class AttentionParameters(NamedTuple):
-    """Numbers of parameters of the matrices of multi-head attention, without biases."""
+    """Parameter counts of the matrices of multi-head attention, without biases."""
 
     query_key: int
     """The query and key matrices of all heads."""

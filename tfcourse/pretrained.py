@@ -459,7 +459,7 @@ def _with_biases(parts: Mapping[str, str]) -> dict[str, Source]:
 
 
 def _released_names(kind: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors under the names of released files: without prefix, in the older spelling."""
+    """Return the tensors under their names in the released files: without prefix, in the older spelling."""
     held = {}
     for name, tensor in tensors.items():
         name = name.removeprefix(_PREFIXES[kind])

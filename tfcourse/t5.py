@@ -631,7 +631,7 @@ def text_to_score(text: str) -> float | None:
 
 
 class T5Parameters(NamedTuple):
-    """Numbers of parameters of a T5, by part."""
+    """Parameter counts of a T5 model, by part."""
 
     embedding: int
     """The embedding matrix, and the output matrix if it is another one."""

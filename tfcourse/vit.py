@@ -210,7 +210,7 @@ class VisionTransformer(nn.Module):
 
 
 class VitParameters(NamedTuple):
-    """Numbers of parameters of a Vision Transformer, by part."""
+    """Parameter counts of a Vision Transformer, by part."""
 
     patch: int
     """The projection of patches."""

@@ -45,7 +45,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class MissingExercise:
+class UncheckedExercise:
     """An exercise that could not be checked."""
 
     reason: str  # why, in a few words
@@ -65,7 +65,7 @@ class Rehearsal:
 
     errors: dict[int, Failure] = field(default_factory=dict)  # by the number of a cell
     outputs: dict[int, list[Any]] = field(default_factory=dict)  # by the number of a cell, if the process reports them
-    exercises: dict[str, Verdict | MissingExercise] = field(
+    exercises: dict[str, Verdict | UncheckedExercise] = field(
         default_factory=dict
     )  # by name, the verdict, or why there is none
 
@@ -195,7 +195,7 @@ class _CellProcess:
         elif "verdict" in event:
             self.found.exercises[event["exercise"]] = Verdict.from_dict(event["verdict"])
         else:
-            self.found.exercises[event["exercise"]] = MissingExercise(event["absent"], event["points"])
+            self.found.exercises[event["exercise"]] = UncheckedExercise(event["absent"], event["points"])
 
 
 def _kill_process(process: subprocess.Popen[bytes]) -> None:

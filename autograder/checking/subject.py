@@ -162,7 +162,9 @@ def prepare_candidate(candidate: Callable[..., Any], request: Request) -> Callab
         return candidate
     module = candidate(**request.init)
     if not isinstance(module, nn.Module):
-        raise TypeError(f"{candidate.__name__}(…) should make a torch.nn.Module, it made a {type(module).__name__}")
+        raise TypeError(
+            f"{candidate.__name__}(…) should create a torch.nn.Module, but it created a {type(module).__name__}"
+        )
     if request.state is not None:
         _load_weights(module, request.state)
     return module.train(request.training)
@@ -187,7 +189,9 @@ def _load_weights(module: nn.Module, state: Mapping[str, Tensor]) -> None:
         )
     for name, value in state.items():
         if weights[name].shape != value.shape and (value.dim() or weights[name].numel() != 1):
-            raise WeightsError(f"{name} should have shape {tuple(value.shape)}, it has {tuple(weights[name].shape)}")
+            raise WeightsError(
+                f"{name} should have shape {tuple(value.shape)}, but it has {tuple(weights[name].shape)}"
+            )
     values = {id(weights[name]): value for name, value in state.items()}
     first = next(iter(state.values()), None)
     if first is not None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from autograder.checking.rehearsal import Limits, MissingExercise, RehearsalError, rehearse
+from autograder.checking.rehearsal import Limits, RehearsalError, UncheckedExercise, rehearse
 from autograder.checking.rehearsal_process import NOT_DEFINED
 from autograder.checking.similar_names import is_similar_name
 from autograder.checking.stamp import STAMP
@@ -150,13 +150,13 @@ def validate(path: Path, limits: Limits = LIMITS) -> Validation:
         CellError(number, _first_line(cells[number - 1]), outcome.errors[number].text)
         for number in sorted(outcome.errors)
     ]
-    results = [(name, outcome.exercises.get(name, MissingExercise("not checked", None))) for name in names]
+    results = [(name, outcome.exercises.get(name, UncheckedExercise("not checked", None))) for name in names]
     return Validation(
         verdicts=tuple(result for _, result in results if isinstance(result, Verdict)),
         absent=tuple(
             _describe_absent(name, result, cells, errors, names)
             for name, result in results
-            if isinstance(result, MissingExercise)
+            if isinstance(result, UncheckedExercise)
         ),
         errors=tuple(errors),
         unanswered=tuple(_find_unanswered(every)),
@@ -192,7 +192,7 @@ def _first_line(source: str) -> str:
 
 
 def _describe_absent(
-    name: str, result: MissingExercise, cells: Sequence[str], errors: Sequence[CellError], asked: Sequence[str]
+    name: str, result: UncheckedExercise, cells: Sequence[str], errors: Sequence[CellError], asked: Sequence[str]
 ) -> AbsentExercise:
     """Describe a name that could not be checked: its points, and the cell error or misspelling that caused it."""
     cause = next((error for error in reversed(errors) if _seems_to_define(cells[error.cell - 1], name)), None)

@@ -75,7 +75,7 @@ def export(
     from autograder.intake.people.worksheet import worksheet_form
 
     if scale and (feedback or form != "moodle"):
-        raise click.UsageError("--scale belongs to --format moodle")
+        raise click.UsageError("--scale requires --format moodle")
     course = Course.open(course_folder(course_dir))
     named = released_chapters(course, chapters)
     folder = (to or course.root / "export").resolve()

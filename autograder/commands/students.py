@@ -114,7 +114,7 @@ def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool
     from autograder.intake.people.worksheet import enrol_worksheet
 
     if chapter and remove_missing:
-        raise click.UsageError("a list of one chapter removes nobody; leave out --remove-missing or --chapter")
+        raise click.UsageError("a list for one chapter cannot remove students; leave out --remove-missing or --chapter")
     lines, data = list[str](), dict[str, Any]()
     with course_lock(course):
         if chapter:

@@ -65,7 +65,7 @@ def viva(
     from autograder.quizzes.viva.pages import write_pages
 
     if not live and (marker is not None or port or no_browser):
-        raise click.UsageError("--marker, --port and --no-browser belong to --live.")
+        raise click.UsageError("--marker, --port and --no-browser require --live.")
     course = Course.open(course_folder(course_dir))
     (name,) = released_chapters(course, [chapter])
     sheets = _make_interviews(course, name, questions or last_question_count(course, name), jobs, allow_weaker)

@@ -54,7 +54,7 @@ def _project_chapters(root: Path) -> frozenset[str]:
 
 
 def read_student_entries(root: Path) -> dict[str, Mapping[str, str]]:
-    """Return the entries of ``students.json`` by id; empty without students.
+    """Return the entries of ``students.json`` by id; empty if there is no such file.
 
     A damaged file counts as none here: the commands that need it say what is wrong.
     """

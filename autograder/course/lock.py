@@ -23,7 +23,7 @@ def course_lock(course: Course) -> Iterator[None]:
     The operating system holds the lock for this process and takes it back when the process ends, in whatever way: it cannot be left over.
 
     Raises:
-        InUseError: if somebody else is at work there.
+        InUseError: if another command is running there.
         CourseError: if the file system keeps no locks.
     """
     folder = course.root / "journal"
@@ -38,7 +38,7 @@ def course_lock(course: Course) -> Iterator[None]:
         ) from error
     if handle is None:
         raise InUseError(
-            "another tfcourse is at work in this course",
+            "another tfcourse command is running in this course",
             where=course.root,
             do="Wait until it has finished, or stop it with Ctrl-C; submissions that it has graded are kept.",
         )

@@ -98,7 +98,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", prepare_docstring, priority=400)
     # After the theme's own handlers, which run at 500 and 501.
     app.connect("doctree-read", store_word_count)
-    app.connect("doctree-resolved", link_lesson)
+    app.connect("doctree-resolved", postprocess_document)
     app.connect("html-page-context", dress_page, priority=600)
     app.connect("build-finished", finish_build)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -145,11 +145,10 @@ def store_word_count(app: Sphinx, document: nodes.document) -> None:
         app.env.note_dependency(str(Path(app.srcdir) / "chapters" / page.chapter / "exercises.md"))
 
 
-def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
-    """Link each heading that an exercise page quotes to its section of the lesson.
+def postprocess_document(app: Sphinx, document: nodes.document, docname: str) -> None:
+    """Link exercises and lessons to each other, and add notes to exercises; on other pages, fold the table of symbols.
 
-    Also add notes to exercises, and to lessons links to their exercises. On other pages, fold the table of the
-    chapters' symbols.
+    Each heading that an exercise page quotes becomes a link to its section of the lesson.
     """
     page = ChapterPage.from_document(docname)
     if app.builder.format != "html":

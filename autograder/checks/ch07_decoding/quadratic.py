@@ -82,7 +82,7 @@ QUADRATIC = Exercise(
                 curved,
                 cubic,
                 name="curve",
-                title="A curve above 1 turns part of the square into a cube, in many random batches.",
+                title="A curve above 1 replaces part of the quadratic term by a cubic term, in many random batches.",
                 gradients=False,
             ),
             rows.many(0, any_curve, title=""),

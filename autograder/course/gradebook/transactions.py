@@ -83,14 +83,14 @@ class TransactionalGradebook(Gradebook):  # type: ignore[misc]
         self._depth -= 1
         self._failed = self._failed or kind is not None
         if not self._depth:
-            self._end_unit(reported=kind is not None)
+            self._end_transaction(reported=kind is not None)
 
     def close(self) -> None:
         """End the unit if no ``with`` block is active."""
         if not self._depth:
-            self._end_unit(reported=False)
+            self._end_transaction(reported=False)
 
-    def _end_unit(self, *, reported: bool) -> None:
+    def _end_transaction(self, *, reported: bool) -> None:
         failed = self._failed or self.db().failed
         try:
             if not failed:

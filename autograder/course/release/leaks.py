@@ -114,7 +114,7 @@ def refuse_leaks(leaks: Sequence[Leak], message: str) -> None:
     """
     if leaks:
         listed = "\n".join(f"  - {leak}" for leak in leaks)
-        raise CourseError(f"{message}:\n{listed}", do="Nothing was given out. Rewrite what is public, or the solution.")
+        raise CourseError(f"{message}:\n{listed}", do="Nothing was published. Change the public text or the solution.")
 
 
 def site_materials(site: Path) -> list[Material]:

@@ -22,7 +22,7 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _MEANING = {"n": "\n", "t": "\t", "r": "\r"}
 
 
-class Content(NamedTuple):
+class FileContent(NamedTuple):
     """A file, or a member of an archive."""
 
     label: str  # the path; for a member of an archive ``path!member``
@@ -30,7 +30,7 @@ class Content(NamedTuple):
     data: bytes  # its bytes
 
 
-def extract_contents(path: Path, read: set[str]) -> Iterator[Content]:
+def extract_contents(path: Path, read: set[str]) -> Iterator[FileContent]:
     """Yield a file, or the members of an archive, without images and fonts.
 
     Args:
@@ -39,7 +39,7 @@ def extract_contents(path: Path, read: set[str]) -> Iterator[Content]:
     yield from _extract_contents(str(path), path.read_bytes(), read)
 
 
-def _extract_contents(label: str, data: bytes, read: set[str]) -> Iterator[Content]:
+def _extract_contents(label: str, data: bytes, read: set[str]) -> Iterator[FileContent]:
     suffix = Path(label).suffix.casefold()
     digest = hashlib.sha256(suffix.encode() + b"\0" + data).hexdigest()
     if suffix in NOT_TEXT or digest in read:
@@ -50,10 +50,10 @@ def _extract_contents(label: str, data: bytes, read: set[str]) -> Iterator[Conte
             for name in sorted(archive.namelist()):
                 yield from _extract_contents(f"{label}!{name}", archive.read(name), read)
         return
-    yield Content(label, digest, data)
+    yield FileContent(label, digest, data)
 
 
-def text_forms(content: Content) -> list[str]:
+def text_forms(content: FileContent) -> list[str]:
     """Return a file's text in every form that may hold a secret: unchanged, without markup, unescaped."""
     is_recording = Path(content.label).suffix.casefold() == ".safetensors"
     text = (_read_header(content.data) if is_recording else content.data).decode("utf-8", errors="ignore")

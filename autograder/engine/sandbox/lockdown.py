@@ -267,7 +267,7 @@ class ProcessNamespaces:
 
 
 def raise_file_limit() -> None:
-    """Raise this process's limit of open files to the maximum.
+    """Raise this process's limit on open files to the maximum.
 
     The same limit applies to descriptors in transit through sockets, counted over all processes of a user: a student's descriptors must
     not use up the grader's.
@@ -302,7 +302,7 @@ def lock_down(limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: 
     _set_resource_limits(limits, cuda=cuda)
     active.append("resource limits")
     if namespaces:
-        _drop_user()
+        _become_unprivileged()
     linux.drop_capabilities()
     active.append("no capabilities")
     os.setsid()
@@ -402,7 +402,7 @@ def limit_memory(memory_mb: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (lowest, lowest))
 
 
-def _drop_user() -> None:
+def _become_unprivileged() -> None:
     """Become an unprivileged user in an unprivileged user namespace."""
     mapped = len(Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()) > 1
     if mapped:

@@ -58,7 +58,7 @@ def prepare() -> None:
             if isinstance(holder, dict):
                 holder.pop(name, None)
     if any(hasattr(torch._C, name) for name in _PAST_THE_DISPATCHER):
-        raise RuntimeError("student code could call kernels past the dispatcher, which refuses forbidden ones")
+        raise RuntimeError("student code could bypass the dispatcher, which blocks forbidden kernels")
     refusal.list_kernels()
     refusal.list_python_functions()
 

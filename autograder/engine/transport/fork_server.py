@@ -124,7 +124,7 @@ class ForkServerChild:
 
 
 def kill_group(process: subprocess.Popen[bytes] | ForkServerChild) -> None:
-    """Kill a process that leads a group, together with the group, and wait for its end."""
+    """Kill a process group through its leader, and wait until the leader has ended."""
     # The number of a forked process that has ended may be another's by now; a child keeps its number until somebody waits for it.
     if isinstance(process, subprocess.Popen) or process.poll() is None:
         with contextlib.suppress(ProcessLookupError):

@@ -43,6 +43,6 @@ _LINES = frozenset({*BY_EVENT.values(), *BY_ATTRIBUTE.values(), IMPORTS, OPENS})
 
 
 def parse_line(line: bytes) -> str:
-    """Decode a received line, and replace a line that is not listed by a notice."""
+    """Decode a received line; return a notice instead if it is not a permitted line."""
     text = line.decode("utf-8", "replace")
     return text if text in _LINES else _FORGES

@@ -110,7 +110,7 @@ def _open_client(where: Any, name: str, loop: Any) -> Iterator[Client]:
             raise CourseError(
                 f"no Dask scheduler answers there ({type(error).__name__}: {error})",
                 where=name,
-                do="Start one with `dask scheduler`, or take --scheduler local. Its address looks like tls://HOST:8786; "
+                do="Start one with `dask scheduler`, or use --scheduler local. Its address looks like tls://HOST:8786; "
                 "for tls:// see docs/scale.md.",
             ) from error
         yield client

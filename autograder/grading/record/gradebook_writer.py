@@ -82,13 +82,10 @@ class RecordedGrade:
 
 @dataclass(frozen=True)
 class GradebookWriter:
-    """Writes to a course's gradebook; only one process may hold it.
+    """Writes to a course's gradebook, which only one process may have open.
 
     The database is opened on first use and stays open until :meth:`close`, so one object should serve a whole run. As a
     context manager it closes itself.
-
-    The database is opened on first use and kept until :meth:`close`, so one object should serve a whole run. As a context manager it
-    closes itself.
     """
 
     course: Course

@@ -151,7 +151,7 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
             submissions = {
                 submission.student_id: submission for submission in gradebook.assignment_submissions(chapter)
             }
-            waiting = _count_by_submission(gradebook)
+            waiting = _count_waiting_answers(gradebook)
             results = {result.student: result.status for result in read_results(course, chapter)}
             # The lecturer's own assignments, which only nbgrader grades, have no results.
             rules = plan.chapter(chapter).exercises if by_rules else {}
@@ -291,12 +291,12 @@ def count_waiting_answers(course: Course, chapter: str) -> list[tuple[str, int]]
         CourseError: if the gradebook cannot be read.
     """
     with open_gradebook(course) as gradebook:
-        waiting = _count_by_submission(gradebook)
+        waiting = _count_waiting_answers(gradebook)
         submissions = gradebook.assignment_submissions(chapter)
         return sorted((s.student_id, waiting[s.id]) for s in submissions if s.id in waiting)
 
 
-def _count_by_submission(gradebook: Any) -> dict[str, int]:
+def _count_waiting_answers(gradebook: Any) -> dict[str, int]:
     """Return the number of waiting answers by submission id, in one query."""
     query = (
         select(SubmittedNotebook.assignment_id, func.count())

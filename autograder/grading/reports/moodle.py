@@ -62,7 +62,7 @@ def last_worksheets(course: Course, chapters: Iterable[str]) -> dict[str, dict[s
 def record_worksheets(
     course: Course, grades: Iterable[Grade], files: Mapping[str, Sequence[str]], last: Mapping[str, Mapping[str, str]]
 ) -> list[str]:
-    """Record the points of each written worksheet; return sentences on points that only Moodle still has."""
+    """Record the points of each written worksheet; return messages about points that are now only in Moodle."""
     lines = []
     for chapter, several in groupby(grades, key=lambda grade: grade.chapter):
         written = files.get(f"moodle-{chapter}.csv", ())

@@ -139,7 +139,7 @@ class _CollectionRun:
             write_journal(self.course, self.chapter, self.journal)
         except OSError as error:
             message = f"Report and export will not name these problems: they could not be written down ({error.strerror or error})."
-            do = disk_error_advice(error, "See to it that the course folder can be written, then collect again.")
+            do = disk_error_advice(error, "Make sure that the course folder is writable, then collect again.")
             self.collection.problems.append(Problem("list not written", message, "journal", do))
 
     def _team_uploads(self) -> dict[str, Upload]:

@@ -128,7 +128,7 @@ def _name_notebook(folder: Path, manifest: Manifest, where: str) -> Problem | No
         do = "Ask for the notebook once more, and put it there as a file."
         return replace(error.problem, where=where, do=do)
     except OSError as error:
-        do = disk_error_advice(error, "See to it that it can be read and written, then collect again.")
+        do = disk_error_advice(error, "Make sure that it is readable and writable, then collect again.")
         return Problem("file refused", f"The folder cannot be used ({error.strerror}).", where, do, fatal=True)
     reason = f": of {len(candidates)} notebooks here it counts, for {why}" if why else ""
     return Problem("renamed", f"{candidates[number].name} was copied to {chapter}.ipynb{reason}.", where)

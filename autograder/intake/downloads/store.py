@@ -290,7 +290,7 @@ def update_roster(course: Course, chapter: str, roster: Mapping[str, Student]) -
             write_roster(course, with_groups)
     except OSError as error:
         message = f"Names, numbers and groups are not kept: the list of students could not be written ({error.strerror or error})."
-        do = disk_error_advice(error, "See to it that the course folder can be written, then collect again.")
+        do = disk_error_advice(error, "Make sure that the course folder is writable, then collect again.")
         return [Problem("list not written", message, roster_path(course).name, do)]
     return []
 

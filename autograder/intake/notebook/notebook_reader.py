@@ -97,7 +97,7 @@ def open_regular(path: Path) -> BinaryIO:
     file = os.fdopen(os.open(path, flags), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise OSError("it is no regular file")
+        raise OSError("it is not a regular file")
     return file
 
 
@@ -178,7 +178,7 @@ class _NotebookBuilder:
             mark = _metadata_string(fields.get("metadata"), "nbgrader", "grade_id")
             text = self._read_source(number, source, mark)
             if kind not in _KINDS:
-                raise ValueError("this is no cell")
+                raise ValueError("this is not a cell")
             if kind == "heading":
                 text = f"{'#' * _heading_level(fields.get('level'))} {text}"
         except ValueError:
@@ -327,7 +327,7 @@ def _invalid_json_error(text: bytes, error: MalformedError) -> UnreadableError:
         return _unreadable_error("truncated", f"The file breaks off after {len(text)} bytes: half of a notebook.")
     # The last character of the piece may be truncated.
     if "\ufffd" in begin.decode("utf-8", "replace")[: max(4, len(begin) - 4)]:
-        return _unreadable_error("not text", "The file is not text, so it is no notebook.")
+        return _unreadable_error("not text", "The file is not text, so it is not a notebook.")
     line = text.count(b"\n", 0, error.position) + 1
     hint = ""
     if begin.startswith(b"<"):

@@ -26,7 +26,7 @@ def read_timestamp(folder: Path, zone: tzinfo) -> datetime | None:
         zone: the course's zone, for a time that names none.
 
     Raises:
-        UnreadableError: if the file holds something else, or is no regular file.
+        UnreadableError: if the file holds something else, or is not a regular file.
     """
     path = folder / "timestamp.txt"
     if not os.path.lexists(path):

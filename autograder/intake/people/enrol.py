@@ -232,5 +232,5 @@ def save_roster(course: Course, roster: Mapping[str, Student]) -> None:
         raise CourseError(
             f"the list of students could not be written ({error.strerror or error})",
             where=roster_path(course),
-            do="Nothing was changed. See to it that the course folder can be written, and give the command again.",
+            do="Nothing was changed. Make sure that the course folder is writable, and run the command again.",
         ) from error

@@ -258,7 +258,7 @@ def record_joining(course: Course, student: str, day: date | None) -> Student:
 
 def _require_listed(course: Course, student: str) -> str:
     if not read_roster(course).get(student, Student(student)).enrolled:
-        raise CourseError(f"{student} is not on the class list", do=f"Put the student there first: --add {student}")
+        raise CourseError(f"{student} is not on the class list", do=f"Add the student first: --add {student}")
     return student
 
 

@@ -142,7 +142,7 @@ def check_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Shee
         or not {change.mistake for change in facts.changes} <= {"", *(one.name for one in sheet.misconceptions)}
         or not _are_possible(source, [change.edit for change in facts.changes])
     ):
-        raise ValueError("these are no facts about this code")
+        raise ValueError("these facts do not fit this code")
     results, felt = _run_reference(exercise, inputs, [one.number for one in facts.effects])
     return replace(
         facts,

@@ -193,7 +193,7 @@ class DeckSources:
 
     def _slides_text(self, name: str, only_short: bool, titles: Sequence[str], deck: Deck, folder: Path) -> str:
         other = self._other(name, deck)
-        slides = _split(self._filled(other))
+        slides = _slides_by_title(self._filled(other))
         if missing := [title for title in titles if title not in slides]:
             raise CourseError(
                 f"deck {name} has no slide “{missing[0]}”", where=deck.path, do=f"Its slides are: {'; '.join(slides)}."
@@ -231,8 +231,8 @@ class _Lesson:
                 self.figures[caption[1]] = " ".join(caption[2].split()), pages[-1]
 
 
-def _split(text: str) -> dict[str, str]:
-    """Return the slides of a deck by title, without what stands before the first."""
+def _slides_by_title(text: str) -> dict[str, str]:
+    """Return the slides of a deck by title, without the text before the first."""
     lines = text.split("\n")
     starts = [index for index in lines_outside_code(text) if lines[index].startswith("## ")]
     return {

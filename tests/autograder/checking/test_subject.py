@@ -123,7 +123,7 @@ def test_a_class_is_made_loaded_and_put_in_evaluation_and_its_outputs_are_cut_of
     [
         (SCALER, {}, {"weight": ROW}, "it lacks weight; it has further parameters: row"),
         (SCALER, {}, {}, "gives: it has further parameters: row"),
-        (SCALER, {}, {"row": ROW[:2]}, "WeightsError: row should have shape (2,), it has (3,)"),
+        (SCALER, {}, {"row": ROW[:2]}, "WeightsError: row should have shape (2,), but it has (3,)"),
         (TIED, {"apart": True}, {"embedding.weight": SQUARE}, "it has further parameters: back.weight, there.weight"),
     ],
 )
@@ -173,7 +173,12 @@ MODULE = "class f(nn.Module):\n    "
         ("lambda x: torch.empty(2, device='meta').to('cpu')", None, "NotImplementedError", False),
         (f"{MODULE}def forward(self, x): raise NotImplementedError", {}, "NotImplementedError", True),
         (f"{MODULE}def __init__(self): raise NotImplementedError", {}, "NotImplementedError", True),
-        ("def f(width): return {}", WIDTH, "TypeError: f(…) should make a torch.nn.Module, it made a dict", False),
+        (
+            "def f(width): return {}",
+            WIDTH,
+            "TypeError: f(…) should create a torch.nn.Module, but it created a dict",
+            False,
+        ),
         ("def f(y): return y", None, "TypeError", False),
     ],
 )
