@@ -64,13 +64,17 @@ def test_a_new_house_word_is_found(sentence: str, monkeypatch: pytest.MonkeyPatc
     assert list(findings("docs", WORDS))
 
 
-def test_code_formulas_and_generated_tables_are_not_read() -> None:
+def test_code_formulas_printed_values_and_generated_tables_are_not_read() -> None:
     page = (
-        "# Title\n\nSay `it pays` and $pays$ and {ref}`it pays <label>`.\n\n```python\npays = 1\n```\n\n"
+        "# Title\n\nSay `it pays` and $pays$ and {{it[pays]:.2f}} and {ref}`it pays <label>`.\n\n```python\npays = 1\n```\n\n"
         "<!-- figures: begin -->\nIt pays.\n<!-- figures: end -->\n\nThe last line.\n"
     )
     passages = list(markdown_passages(PAGE, page))
-    assert [passage.text for passage in passages] == ["Title", f"Say {CODE} and {CODE} and {CODE}.", "The last line."]
+    assert [passage.text for passage in passages] == [
+        "Title",
+        f"Say {CODE} and {CODE} and {CODE} and {CODE}.",
+        "The last line.",
+    ]
     assert [passage.line for passage in passages] == [1, 3, 13]
 
 
@@ -87,8 +91,8 @@ def test_an_allowed_passage_is_not_reported_and_another_one_is(monkeypatch: pyte
 def test_an_unknown_area_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "words.toml"
     text = (ROOT / "tools" / "words.toml").read_text(encoding="utf-8")
-    path.write_text(text.replace('not_yet = ["lessons"', 'not_yet = ["lesson"'), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"unknown areas \['lesson'\]"):
+    path.write_text(text.replace('areas = ["docs"', 'areas = ["doc"'), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"unknown areas \['doc'\]"):
         table(path)
 
 

@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 CODE = "‹code›"
 _GENERATED = re.compile(r"<!-- (?P<name>\w+): begin -->.*?<!-- (?P=name): end -->", re.DOTALL)
 _PROSE_DIRECTIVE = re.compile(r"\{(note|tip|warning|important|admonition|dropdown|hint|grid|grid-item-card|card)\}")
+_PRINTED_VALUE = re.compile(r"\{\{.*?\}\}")
 _OPTION = re.compile(r"^:[\w-]+:.*$", re.MULTILINE)
 _ENDING = re.compile(r"(?<=[.!?])[)\"'”]*\s+(?=[A-Z‹“\"(])")
 
@@ -65,7 +66,7 @@ def _parser() -> MarkdownIt:
 
 
 def _inline(token: Token) -> str:
-    """Return the text of a paragraph, with ``CODE`` in place of code, formulas and roles."""
+    """Return the text of a paragraph, with ``CODE`` in place of code, formulas, roles and printed values."""
     parts = []
     for child in token.children or []:
         if child.type == "text":
@@ -76,7 +77,7 @@ def _inline(token: Token) -> str:
             parts.append(child.content)
         elif child.type in {"code_inline", "math_inline", "math_inline_double", "myst_role"}:
             parts.append(CODE)
-    return " ".join("".join(parts).split())
+    return " ".join(_PRINTED_VALUE.sub(CODE, "".join(parts)).split())
 
 
 def markdown_passages(path: Path, text: str, first_line: int = 1) -> Iterator[Passage]:
@@ -279,12 +280,11 @@ class Table:
 def table(path: Path = ROOT / "tools" / "words.toml") -> Table:
     """Read the table of words."""
     content = tomllib.loads(path.read_text(encoding="utf-8"))
-    groups = content["groups"]
     rules = tuple(
         Rule(
             re.compile(rule["find"], re.IGNORECASE),
             rule["write"],
-            _areas(rule, groups),
+            _areas(rule),
             "areas" in rule,
             tuple(rule.get("allow", ())),
         )
@@ -292,13 +292,13 @@ def table(path: Path = ROOT / "tools" / "words.toml") -> Table:
     )
     sentences = content["sentences"]
     allow = tuple(sentences.get("allow", ()))
-    return Table(rules, sentences["words"], _areas(sentences, groups), allow, content["pending"])
+    return Table(rules, sentences["words"], _areas(sentences), allow, content["pending"])
 
 
-def _areas(rule: dict[str, list[str]], groups: dict[str, list[str]]) -> frozenset[str]:
-    """Return the areas in which a rule is in force: its own ``areas``, or all prose, without the areas and groups in ``not_yet``."""
+def _areas(rule: dict[str, list[str]]) -> frozenset[str]:
+    """Return the areas in which a rule is in force: its own ``areas``, or all prose, without the areas in ``not_yet``."""
     chosen = frozenset(rule.get("areas", PROSE))
-    pending = frozenset(area for name in rule.get("not_yet", []) for area in groups.get(name, [name]))
+    pending = frozenset(rule.get("not_yet", []))
     if unknown := (chosen | pending) - AREAS.keys():
         raise ValueError(f"tools/words.toml: unknown areas {sorted(unknown)}; known are {sorted(AREAS)}")
     return chosen - pending

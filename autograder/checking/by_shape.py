@@ -1,4 +1,4 @@
-"""Compute results on PyTorch's meta device for operations whose output shapes depend on input shapes only.
+"""Compute results on PyTorch's meta device for operations whose output shapes depend only on input shapes.
 
 PyTorch implements many operations on the meta device in Python, and the first one imports its compiler and a computer algebra system. This
 takes more than a second, in a command that should take little longer. For the operations below, the CPU gives the same answer on tensors of

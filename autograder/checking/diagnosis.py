@@ -2,9 +2,9 @@
 
 There are three attempts, and the first that names something counts:
 
-1. one mistake that gives the candidate's answer to every question;
-2. one or two mistakes that each give the candidate's numbers in a whole failed row, and together fail the rows that failed;
-3. one or two mistakes that explain the candidate's numbers question by question, where a second fault hides them in whole rows: the
+1. One mistake that gives the candidate's answer to every question.
+2. One or two mistakes that each give the candidate's numbers in a whole failed row, and together fail the rows that failed.
+3. One or two mistakes that explain the candidate's numbers question by question. A second fault hides these numbers in whole rows: the
    candidate raises an exception for some inputs, returns another dtype, or returns lists for tensors.
 
 The third attempt compares numbers alone, in single precision at most, and needs a question for which the mistake has wrong numbers and
@@ -43,8 +43,8 @@ class Problem:
 def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Problem | None]) -> list[Diagnosis | None]:
     """Return the known mistake behind each failed row, consistently with the answers.
 
-    Answers to hidden questions never choose a mistake: which one is named would tell of a question. A row in which only hidden questions
-    are missed gets a mistake that the visible answers have in other rows, if that mistake fails it.
+    Answers to hidden tests never choose a mistake: the choice would reveal a hidden test. A row in which only hidden tests are missed gets
+    a mistake that the visible answers have in other rows, if that mistake fails it.
     """
     if sheet.plain is None:
         return _diagnose(sheet, answers, problems)
@@ -65,9 +65,9 @@ def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Probl
     """Return the known mistake behind each failed row, as determined by this sheet's test cases.
 
     A mistake that answers every question as the subject does is named alone, unless all that they have in common is that they crash, which
-    may have any cause. Otherwise one or two are named if each gives the subject's very numbers in a failed row (in a side row: what is
-    looked at there), fails no row that the subject passed, and together they fail all failed rows. If no such mistakes are known, side
-    rows may fail for another reason: a student who has also forgotten the errors still gets the diagnosis of the numbers.
+    may have any cause. Otherwise one or two mistakes are named. Each of them gives the subject's exact numbers in a failed row (in a side
+    row: exactly what its judge compares) and fails no row that the subject passed. Together they fail all failed rows. If no such mistakes
+    are known, side rows may fail for another reason: a student who has also forgotten the errors still gets the diagnosis of the numbers.
     """
     nothing: list[Diagnosis | None] = [None] * len(problems)
     failed = [j for j, problem in enumerate(problems) if problem is not None]

@@ -1,8 +1,8 @@
 """Draw the inputs of an exercise from a seed.
 
-One case serves every aspect that asks for it. A case is drawn from a stream that is named after its maker, the exercise and the round,
-not after the aspect (`Draw.case`), so shape, numbers, in-place changes and the first half of a relation are judged on one answer: chapter
-03 asks 293 questions of a submission, not 489. The price is shared luck. A case that happens to hide a mistake hides it from several
+One case serves every aspect that needs it. A case is drawn from a stream that is named after its maker, the exercise and the round, not
+after the aspect (`Draw.case`). So shape, numbers, in-place changes and the first half of a relation are judged on one answer. A submission
+for chapter 03 answers 293 questions, not 489. The price is shared luck. A case that happens to hide a mistake hides it from several
 aspects, so a maker must draw sizes at which mistakes show; the quality tests say where it does not.
 
 Operations and executed lines are counted at sizes that the secret draws (`Draw.counting_size`), and numbers are judged on ordinary calls
@@ -75,7 +75,7 @@ class Draw:
     Args:
         key: identifies this stream (exercise, row, round, seed).
         shared: identifies the streams of cases in :meth:`case`; by default the key.
-        hidden: whether it draws hidden questions.
+        hidden: whether it draws hidden tests.
     """
 
     def __init__(self, *key: object, shared: tuple[object, ...] | None = None, hidden: bool = False) -> None:
@@ -87,7 +87,7 @@ class Draw:
         self._generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
         if hidden:
             _set_state(self._generator, name)
-        # The size at which operations are counted; students know the size in the visible questions.
+        # The size at which operations are counted; students know the size in the visible tests.
         self.counting_size = 2 + digest[7] % 3 if hidden else 2
 
     def case(self, maker: Callable[[Draw], Case]) -> Case:
@@ -114,7 +114,7 @@ class Draw:
     def unseen(self, low: int, high: int) -> int:
         """Return an integer in ``low … high - 1``: from the lower half if visible, from the upper half if hidden.
 
-        So no visible question has the hidden number, and no recorded answer of that size is large enough to be cut to the hidden one.
+        So no visible test has the hidden number, and no recorded answer of that size is large enough to be cut to the hidden one.
         """
         middle = (low + high) // 2
         return int(self.integers(*((middle, high) if self._hidden else (low, middle))))

@@ -47,7 +47,7 @@ def describe_wrong_answer(
 
     Args:
         judge: the judge that found it wrong.
-        requests: the requests, of visible questions only.
+        requests: the requests of visible tests.
         answers: the subject's answers.
         expected: the expected answers.
         options: the judge's options.
@@ -67,10 +67,10 @@ def describe_wrong_answer(
 
 
 def format_case_prefix(requests: Sequence[Request], request: Request) -> str:
-    """Return a prefix for messages that identifies one of a row's cases; empty if the row has one case.
+    """Return a prefix for messages that identifies a case among the row's cases; empty if the row has one case.
 
     Args:
-        requests: the row's requests, of visible questions only.
+        requests: the row's requests of visible tests.
         request: one of them.
     """
     cases = list({tuple(_input_texts(request).items()): None for request in requests})

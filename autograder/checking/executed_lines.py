@@ -8,7 +8,7 @@ claims to be a library's (``CodeType.replace``), a forked process, a thread that
 counted and does not loop there gets the points of this row, and no others.
 
 Counts are what the student's process reports: operations, in-place changes and the runs of autograd's engine can only be counted where
-they happen. The threat model says what a forged count gains. Forbidden functions are refused instead of counted.
+they happen. The threat model states what a forged count gains. Forbidden functions are refused instead of counted.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Exercise:
     def sheet(self, *, hidden: bool = False, seed: int = 0, device: str = "cpu") -> Sheet:
         """Return the sheet of test cases for a seed, with the reference's answers, deterministically.
 
-        On the sheet of visible questions the seed affects the rules only.
+        On the sheet of visible tests the seed affects only the rules.
         """
         return _build_sheet(self, hidden, seed, device)
 
@@ -98,7 +98,7 @@ class Exercise:
 @lru_cache(maxsize=1024)
 def _build_sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
     if seed and not hidden:
-        # The visible questions are the same with every seed, and so are all answers to them.
+        # The visible tests are the same with every seed, and so are all answers to them.
         with pytorch_defaults():
             changed = [_move_to_device(rule, device) for rule in _rule_probes(exercise, seed)]
         return _build_sheet(exercise, False, 0, device).with_rules(changed)
@@ -210,7 +210,7 @@ def _add_fields(probe: Probe, fields: Mapping[str, str]) -> Probe:
 
 
 def _rule_probes(exercise: Exercise, seed: int) -> list[Probe]:
-    """Return the probes for forbidden functions, on the rule cases or, if there are none, on the first row's test case."""
+    """Return the probes for forbidden functions, on the rule cases or, without rule cases, on the first row's test case."""
     draw, case = Draw(exercise.name, "rules", seed), exercise.rule_case
     if case is None:
         groups: list[tuple[Request, ...]] = [exercise.rows[0].probes(draw)[0].requests]

@@ -1,14 +1,14 @@
 """Define the messages about hidden test cases, which state only that an answer is wrong.
 
-Student code sees the hidden questions while it answers them. Any part of a message that it could influence (the kind of a mistake, a text,
-a count) could reveal a question, and parts of the right answer would let students fill a table instead of writing a formula.
+Student code sees the inputs of the hidden tests while it runs on them. Any part of a message that it could influence (the kind of a
+mistake, a text, a count) could reveal a test. Parts of the right answer would let students fill a table instead of writing a formula.
 
-Protects against: a message that depends on what was returned, raised, counted or called at a hidden question.
+Protects against: a message that depends on what was returned, raised, counted or called in a hidden test.
 
 Does not protect against: the one bit of each row, passed or missed; the limit that a cell broke, of which the grader names the first.
 
 The judge could say by how much an answer is wrong, and where. The message does not, for the reasons above. The diagnosis depends on the
-answers to visible questions alone (`autograder.checking.diagnosis`).
+answers to visible tests alone (`autograder.checking.diagnosis`).
 """
 
 from __future__ import annotations

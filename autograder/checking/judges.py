@@ -1,6 +1,6 @@
 """Judge observations: each judge compares answers with the expected ones and returns a message, or None.
 
-A judge has a name and plain options, so that a recorded check can be written to a file and read where there is no reference.
+A judge has a name and plain options, so that a recorded check can be written to a file and used without the reference.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def find_broken_relation(observed: Observations, expected: Observations, options
 def find_growing_cost(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Return a problem if the numbers of dispatched operations or executed lines grow with the input's size, or None.
 
-    Lines grow by the option ``lines`` or more where there is a loop.
+    If there is a loop, the number of lines grows by the option ``lines`` or more.
     """
     if problem := _find_missing_tensor(observed, expected):
         return problem

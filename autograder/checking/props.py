@@ -24,7 +24,7 @@ class TokenTable(nn.Module):
 
     Args:
         vocab_size: V, the number of tokens.
-        places: how many places have a table of their own.
+        places: how many places have their own table.
     """
 
     def __init__(self, vocab_size: int, places: int = 1) -> None:
@@ -96,8 +96,8 @@ class RecallingModel(nn.Module):
     """A language model with a cache: every earlier token contributes to the next one, later tokens more.
 
     Attributes:
-        memory: what each token says of the next one, (V, V).
-        asked: how many places it was asked for, in all calls together.
+        memory: the logits of the next token that each token contributes, (V, V).
+        asked: the number of positions that it has computed, in all calls together.
 
     Args:
         vocab_size: V, the number of tokens.
@@ -131,7 +131,7 @@ class GradientDescent(torch.optim.Optimizer):
     constructor of the base class is not called: what it would set up is set up here.
 
     Args:
-        params: the parameters to change, or groups of them, each a dictionary with ``params`` and, if it has one of its own, ``lr``.
+        params: the parameters to change, or groups of them, each a dictionary with ``params`` and, if it has its own learning rate, ``lr``.
         lr: the learning rate.
     """
 
@@ -228,7 +228,7 @@ class Rates:
             ValueError: if there is no such step.
         """
         if step < 1:
-            raise ValueError(f"steps are counted from 1, and the learning rate of step {step} is asked for")
+            raise ValueError(f"steps are counted from 1, so step {step} has no learning rate")
         return self._rates[min(step, len(self._rates)) - 1]
 
 
@@ -240,9 +240,8 @@ def build_fixtures(
     Args:
         props: by argument, ``kind`` (a key of :data:`KINDS`), ``init`` (its arguments) and, for a model, ``state`` (its weights),
             ``gradients`` (what an earlier step has left in them) and ``training`` (False puts it into evaluation mode). An optimiser's
-            ``of`` names the argument that is the model whose parameters it changes, or several; with ``apart`` each of them is a group of
-            its own.
-            A generator draws on the device of the models beside it, or else on that of the arguments.
+            ``of`` names the argument that is the model whose parameters it changes, or several; with ``apart`` each parameter is its own
+            group. A generator draws on the device of the models beside it, or else on that of the arguments.
         arguments: the other arguments of the call.
 
     Returns:

@@ -43,17 +43,17 @@ def check(
 
     Args:
         candidate: your function or class; the exercise is found by its name.
-        hidden: must be False: hidden questions are asked by the grader only.
-        seed: must be None or 0: one set of questions is recorded.
+        hidden: must be False: only the grader runs hidden tests.
+        seed: must be None or 0: one set of tests is recorded.
         device: must be None or ``"cpu"``: that is where the answers were recorded.
 
     Raises:
         LookupError: if this build has no exercise of that name.
-        ValueError: if more is asked for than was recorded.
+        ValueError: if an option selects tests that were not recorded.
     """
     if hidden or seed not in (None, 0) or device not in (None, "cpu"):
         raise ValueError(
-            "a student build can check the visible questions with seed 0 on the CPU; "
+            "a student build can run the visible tests with seed 0 on the CPU; "
             f"asked for hidden={hidden}, seed={seed}, device={device}"
         )
     name = getattr(candidate, "__name__", type(candidate).__name__)

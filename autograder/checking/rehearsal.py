@@ -104,7 +104,7 @@ def rehearse(
     A cell that crashes its process fails alone: the other cells run again in a new process without it.
 
     Args:
-        cells: numbers and texts of the cells, in order; those that only check are left out.
+        cells: numbers and texts of the cells, in order, without the cells that only run checks.
         exercises: the names to check.
         limits: what the notebook may use.
         start: starts a process.

@@ -1,7 +1,7 @@
 """Run the process of a pre-check: run a notebook's cells, check exercises, and report each result immediately.
 
 It is started as a program. It reads its job as JSON from standard input and writes a line of JSON per event. The notebook's output is
-discarded. The grader has a program of its own, which keeps it: ``autograder.engine.student.plain_process``.
+discarded. The grader has its own program, which keeps the output: ``autograder.engine.student.plain_process``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Define the rows of a verdict. Each function returns one :class:`Row`; an exercise lists those that apply to it.
+"""Define the rows of a verdict. Each function returns one :class:`Row`; an exercise lists the rows that apply to it.
 
 There are two sorts. A *row of numbers* compares what was computed with the reference's answers: :func:`numbers`, :func:`part`,
-:func:`precision`, :func:`edge`, :func:`reaches`. It pays all its points or none. A *side row* asks for a manner: inputs left alone, errors,
-device, loops, memory, attributes, relations between two calls. It pays in proportion to the rows of numbers that are right, so that
-doing nothing, in good order, pays nothing.
+:func:`precision`, :func:`edge`, :func:`reaches`. It earns all its points or none. A *side row* tests how the result is computed: unchanged
+inputs, errors, device, loops, memory, attributes, relations between two calls. It earns points in proportion to the rows of numbers that
+are right, so that code which does nothing, in good order, earns nothing.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Row:
     """One row of a verdict, with its points."""
 
     name: str  # short name, unique within the exercise
-    title: str  # what is asked, as a sentence that a student reads
+    title: str  # the requirement, as a sentence that a student reads
     points: float  # what it is worth
     probes: Callable[[Draw], Sequence[Probe]]  # makes the questions of one round from a draw
-    side: bool = False  # it asks for a manner, and pays in proportion to the rows of numbers that are right
+    side: bool = False  # it tests how results are computed, and earns points in proportion to the right rows of numbers
 
 
 def numbers(
@@ -55,9 +55,9 @@ def numbers(
         points: what it is worth.
         makers: make the cases.
         name: short name.
-        title: what is asked, as a sentence that a student reads.
+        title: the requirement, as a sentence that a student reads.
         gradients: ask for gradients too; False where nothing can be differentiated.
-        without: arguments whose gradients are nobody's business.
+        without: arguments whose gradients are not compared.
     """
 
     def probes(draw: Draw) -> Sequence[Probe]:
@@ -84,7 +84,7 @@ def many(points: float, maker: Maker, *, count: int = 64, name: str = "many", ti
         maker: makes a case; each call draws another one.
         count: how many cases.
         name: short name.
-        title: what is asked, as a sentence that a student reads.
+        title: the requirement, as a sentence that a student reads.
     """
 
     def probes(draw: Draw) -> Sequence[Probe]:
@@ -158,8 +158,8 @@ def reaches(
         points: what it is worth.
         maker: makes the case, and inputs and targets to examine the model with.
         loss: the mean cross-entropy that it may have at most.
-        right: the share of the examples that it must get right at least.
-        title: what is asked, as a sentence that a student reads.
+        right: the smallest fraction of the examples that it must get right.
+        title: the requirement, as a sentence that a student reads.
         name: short name.
     """
 
@@ -208,8 +208,8 @@ def detached(points: float, *makers: Maker) -> Row:
 def device(points: float, *makers: Maker) -> Row:
     """Require that all tensors are made on the inputs' device, by running on PyTorch's meta device.
 
-    Nothing has numbers there. Take makers that a row of numbers uses too, so that the same inputs are asked for numbers on an ordinary
-    device: code that knows the meta device when it sees it gains nothing.
+    Nothing has numbers there. Take makers that a row of numbers also uses, so that the same inputs are computed on an ordinary device: code
+    that recognises the meta device gains nothing.
     """
     title = "It runs on the device of its inputs, whichever that is."
     return _side_row("device", title, points, makers, lambda case: Probe((case.request("meta"),), "matches"))
@@ -218,8 +218,8 @@ def device(points: float, *makers: Maker) -> Row:
 def no_loop(points: float, at_size: Callable[[Draw, int], Case], *, over: str) -> Row:
     """Require that dispatched operations and executed lines do not grow with the size of ``over``.
 
-    Sizes are 2 and 6 on the visible questions. On hidden ones the smaller size is drawn from 2, 3 and 4: whoever wanted to behave only
-    where operations are counted would have to guess where that is.
+    Sizes are 2 and 6 in the visible tests. In hidden tests the smaller size is drawn from 2, 3 and 4, so code that behaves only while
+    operations are counted would have to guess when that is.
 
     Args:
         points: what it is worth.
@@ -242,7 +242,7 @@ def initialisation(points: float, *makers: tuple[Maker, int], title: str) -> Row
     Args:
         points: what it is worth.
         makers: each makes a case without ``state``, with the axis of its outputs along which the standard deviation is taken.
-        title: what is asked, as a sentence that a student reads.
+        title: the requirement, as a sentence that a student reads.
     """
 
     def probes(draw: Draw) -> Sequence[Probe]:
@@ -274,7 +274,7 @@ def two_calls_agree(
 
     Args:
         name: short name.
-        title: what is asked, as a sentence that a student reads.
+        title: the requirement, as a sentence that a student reads.
         points: what it is worth.
         maker: makes the first case.
         change: makes the second case of it; a view is a list of steps ``("narrow", dim, start, length)``.

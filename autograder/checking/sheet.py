@@ -1,8 +1,8 @@
 """Define sheets: all test cases of one exercise, with the expected answers and the known mistakes' answers.
 
 The known mistakes' answers are computed when they are needed, and compared by a fingerprint first. For each row a table holds the kind of
-every mistake's answer to the first question, and its last number; only mistakes that this cannot tell from the student's answer are asked
-the other questions. Reading the answers themselves would cost a forked checker a copy of every memory page that holds one.
+every mistake's answer to the first question, and its last number. Only mistakes that this table cannot distinguish from the student's
+answer answer the other questions. Reading the answers themselves would cost a forked checker a copy of every memory page that holds one.
 
 A hidden sheet continues the visible one (`Sheet.plain`): its first questions, their right answers and the known mistakes' answers to them
 are the visible sheet's own objects, made and judged once. Both have the same rules, drawn from the course's secret while grading.
@@ -56,12 +56,12 @@ class Sheet:
     misconceptions: Sequence[Diagnosis]  # the known mistakes
     # puts a question to a misconception; called only when something is wrong, and once for each question
     ask_mistake: Callable[[int, int, int], Sequence[Observation]]
-    # the sheet of the visible questions, if this one has others after them: who knows its answers knows them here
+    # the sheet of the visible tests, if this sheet continues it: its answers are this sheet's first answers
     plain: Sheet | None = None
 
     def __post_init__(self) -> None:
         if self.plain is not None and self.plain.misconceptions != self.misconceptions:
-            raise ValueError(f"{self.exercise}: the sheet of visible questions has other misconceptions; leave it away")
+            raise ValueError(f"{self.exercise}: the sheet of visible tests has other misconceptions; omit it")
 
     @property
     def forbidden(self) -> list[str]:
@@ -123,7 +123,7 @@ class Sheet:
         """Add known mistakes' answers from another process, and compute the same derived data.
 
         Args:
-            answers: their answers; an empty one is asked for again.
+            answers: their answers; an empty one is computed again.
         """
         for key, observations in answers.items():
             if observations:
@@ -175,7 +175,7 @@ class Sheet:
 
     @cached_property
     def wrong_numbers(self) -> dict[Place, bool]:
-        """Whether a known mistake's numbers are wrong, by test case, as far as diagnoses have needed it."""
+        """Whether a known mistake's numbers are wrong, for the test cases that diagnoses have needed so far."""
         return {}
 
     @cached_property

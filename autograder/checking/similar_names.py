@@ -31,8 +31,8 @@ def explain_no_exercise(candidate: object, chapter: Collection[str], others: Col
 
     Args:
         candidate: what was given: a function, a class, or a name in its place.
-        chapter: the exercises of the chapter that is being worked on; none where that is not known.
-        others: those of other chapters that can be checked.
+        chapter: the exercises of the chapter that is being worked on; empty if that chapter is not known.
+        others: the exercises of other chapters that can be checked.
     """
     kind = type(candidate).__name__
     if not isinstance(candidate, str) and not hasattr(candidate, "__name__"):

@@ -110,8 +110,8 @@ class LocalSubject:
         """Carry out a request while functions are refused, and record the refused functions that it called.
 
         Args:
-            request: what is asked.
-            called: the set that takes the names of refused functions, which are told of this request and removed.
+            request: the request.
+            called: the set that takes the names of refused functions; they are recorded in this observation and removed from the set.
         """
         observation = self.observe(request)
         if called:
@@ -457,7 +457,7 @@ class NeedsNumbersError(RuntimeError):
 
 
 class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Refuses to combine tensors of two devices, which the meta device does itself for most operations only.
+    """Refuses to combine tensors of two devices, which the meta device itself does only for most operations.
 
     Args:
         truth: what a condition on the meta device is taken for; None if it is an error to look at one.
@@ -490,7 +490,7 @@ class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 raise NeedsNumbersError("a loop that goes on for as long as a condition holds")
             return self._truth
         if _is_length_request(operation, args, kwargs or {}):
-            raise NeedsNumbersError(f"{operation} asks for lengths, which live on the CPU and are not known here")
+            raise NeedsNumbersError(f"{operation} needs lengths, which are on the CPU and are not known here")
         if len(devices) > 1 and operation not in self._CROSSING:
             raise RuntimeError(f"{operation} meets tensors on different devices: {', '.join(devices)}")
         if _copies_to_cpu(operation, args, kwargs or {}):

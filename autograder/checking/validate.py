@@ -1,8 +1,7 @@
 """Run the pre-check: check a notebook with the visible tests before it is handed in.
 
-It runs the notebook's code cells in a fresh IPython shell, in a process of its own and under limits, and puts every exercise that they
-define to its check. The command of a student build is here too (``tfcourse validate NOTEBOOK``), because it must work with nothing but what
-that build has.
+It runs the notebook's code cells in a fresh IPython shell, in a separate process with limits, and checks every exercise that they define.
+The command of a student build is here too (``tfcourse validate NOTEBOOK``), because it must work with nothing but what that build has.
 """
 
 from __future__ import annotations

@@ -99,10 +99,10 @@ def check(
 
     Args:
         candidate: a function or class; the exercise is found by its name.
-        hidden: ask the hidden questions too, as the grader does. The course's own solutions are then refused as a candidate and inside it.
-        seed: the seed of the hidden inputs, and of those on which the rules are looked at; by default what ``TFCOURSE_SEED`` says, else 0.
+        hidden: run the hidden tests too, as the grader does. The course's own solutions are then refused as a candidate and inside it.
+        seed: the seed of the hidden inputs and of the inputs that test the rules; by default the value of ``TFCOURSE_SEED``, else 0.
             The visible inputs are always the same.
-        device: where to run it, ``"cpu"`` or ``"cuda"``; by default what ``TFCOURSE_DEVICE`` says, else the CPU.
+        device: where to run it, ``"cpu"`` or ``"cuda"``; by default the value of ``TFCOURSE_DEVICE``, else the CPU.
 
     Returns:
         The verdict; its text form is its score.
@@ -148,7 +148,7 @@ def _site() -> str:
 
 @cache
 def _solutions(chapter: str) -> frozenset[CodeType]:
-    """The code of the exercises that are still secret while a chapter is graded: its own and those of later chapters.
+    """The code of the exercises that are still secret while a chapter is graded: its own exercises and the exercises of later chapters.
 
     Private helpers are not among them: the student build carries them, so a student may use them.
     """

@@ -51,9 +51,9 @@ def use(notebook: str | Path) -> OwnCode:
     """Let this lesson run on your own code: put the exercises that you have solved in the place of the course's empty ones.
 
     The code cells of the notebook are run once, without its checks. A function or class that is an exercise and no longer holds the
-    empty body is put into ``tfcourse``, wherever the empty one was. From then on a cell of the lesson that needs an exercise which is
-    not solved says which one, shows the output that the course has stored, and the next cell goes on. Call it again after you have
-    saved the notebook with more of it solved.
+    empty body is put into ``tfcourse``, wherever the empty one was. From then on a cell of the lesson that needs an unsolved exercise names
+    it and shows the output that the course has stored, and the lesson continues with the next cell. Call it again after you have saved the
+    notebook with more of it solved.
 
     Args:
         notebook: the chapter's exercise notebook, for example ``"03_scaled_dot_product.ipynb"``.
@@ -82,7 +82,7 @@ _TAKEN: dict[str, Any] = {}
 
 
 def _code_cells(path: Path) -> list[str]:
-    """Return the code of a notebook's cells, without those that check an exercise."""
+    """Return the code of a notebook's cells, without the cells that check an exercise."""
     if not path.is_file():
         raise FileNotFoundError(
             f"there is no notebook {path} in {Path.cwd()}: give the path of the chapter's exercise notebook, and save it first"
@@ -102,7 +102,7 @@ def _code_cells(path: Path) -> list[str]:
 
 
 def _run(cells: Sequence[str]) -> tuple[types.ModuleType, dict[str, str]]:
-    """Run cells in a module of their own; return it, and by the names that a cell defines the error that it ends with."""
+    """Run cells in a separate module; return it, and the error that a cell ends with by the names that the cell defines."""
     module = types.ModuleType(_MODULE, "The code cells of your exercise notebook.")
     sys.modules[_MODULE] = module
     errors: dict[str, str] = {}

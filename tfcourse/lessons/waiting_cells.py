@@ -46,7 +46,7 @@ def source_key(source: str) -> str:
 
 
 def stored_outputs(lesson: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the outputs that a lesson's notebook brings along, by :func:`source_key`; nothing if there are none."""
+    """Return the outputs that a lesson's notebook brings along, by :func:`source_key`; an empty dictionary if it has no stored outputs."""
     try:
         stored: dict[str, list[dict[str, Any]]] = json.loads(lesson.read_text(encoding="utf-8"))["metadata"][
             "tfcourse"
@@ -144,7 +144,7 @@ def _exercise_above(error: BaseException) -> str | None:
 
 
 def _begins_with_use(node: ast.Module) -> bool:
-    """Whether this is the cell that asks for one's own code."""
+    """Whether this is the cell that loads one's own code."""
     return any("tfcourse.use(" in ast.unparse(statement) for statement in node.body)
 
 
@@ -160,7 +160,7 @@ def _shown(statement: ast.stmt) -> ast.stmt:
 
 
 class _Assigned(ast.NodeVisitor):
-    """Collects the names that a cell gives a value to, or changes a part of, at its top level; imports are none of them."""
+    """Collects the names that a cell assigns or changes in part at its top level, without imports."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()

@@ -24,7 +24,7 @@ def from_zeros(draw: Draw) -> Case:
 
 
 def from_state(draw: Draw) -> Case:
-    """A run with a first state, and a gradient at its end."""
+    """A run with an initial state, and a gradient at its end."""
     return _with_gradient(draw, runs.from_state(draw))
 
 

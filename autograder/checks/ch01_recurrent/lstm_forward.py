@@ -11,7 +11,7 @@ from tfcourse import recurrent
 
 
 def from_zeros(draw: Draw) -> Case:
-    """Sequences without a first state."""
+    """Sequences without an initial state."""
     b, t, e, d = draw.sizes(4)
     return Case({"x": draw.normal(b, t, e), **weights_by_name(draw, 4, e, d)})
 
@@ -28,7 +28,7 @@ def single_example(draw: Draw) -> Case:
 
 
 def from_state(draw: Draw) -> Case:
-    """Sequences with a first state and cell."""
+    """Sequences with an initial hidden state and cell state."""
     case = from_zeros(draw)
     b, d = len(case.arguments["x"]), case.arguments["weight_hh"].shape[1]
     return case.with_arguments(state=(draw.normal(b, d), draw.normal(b, d)))

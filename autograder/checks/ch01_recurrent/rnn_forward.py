@@ -12,13 +12,13 @@ from tfcourse import recurrent
 
 
 def from_zeros(draw: Draw) -> Case:
-    """Sequences without a first state."""
+    """Sequences without an initial state."""
     b, t, e, d = draw.sizes(4)
     return Case({"x": draw.normal(b, t, e), **weights_by_name(draw, 1, e, d)})
 
 
 def from_state(draw: Draw) -> Case:
-    """Sequences with a first state."""
+    """Sequences with an initial state."""
     case = from_zeros(draw)
     return case.with_arguments(h_0=draw.normal(len(case.arguments["x"]), len(case.arguments["weight_hh"])))
 

@@ -13,12 +13,12 @@ from autograder.checks.ch03_scaled_dot_product.cases import FUSED
 from autograder.checks.variants import built
 from tfcourse import alignment
 
-# Six columns, so that neither the root of the width nor its half is a number that something else is.
+# Six columns, so that neither the square root of the width nor half of it equals another size.
 B, T, S, V, E, D = 2, 3, 4, 5, 3, 6
 
 
 def _decoder(draw: Draw, score: str | None, longest: int | None = None) -> Case:
-    """A decoder with random weights, by a score or by the one that is the default, and annotations for it."""
+    """A decoder with random weights and the given or the default score, and annotations for it."""
     init: dict[str, int | str] = {"vocab_size": V, "d_embedding": E, "d_model": D}
     init |= {} if score is None else {"score": score}
     init |= {} if longest is None else {"max_source": longest}

@@ -22,7 +22,7 @@ from tfcourse import alignment
 
 
 def ties(draw: Draw) -> Case:
-    """Scores that are small whole numbers, so that many are equal."""
+    """Scores that are small integers, so that many are equal."""
     b, t, s, d = draw.sizes(4, low=3)
     return Case({"scores": draw.integers(0, 2, b, t, s).float(), "values": draw.normal(b, s, d)})
 

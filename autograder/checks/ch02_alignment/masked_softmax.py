@@ -1,4 +1,4 @@
-"""The check of ``masked_softmax``: scores become weights, among the permitted places only."""
+"""The check of ``masked_softmax``: scores become weights, at the permitted positions alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def one_row_of_scores(draw: Draw) -> Case:
 
 
 def masked_scores(draw: Draw) -> Case:
-    """Scores with a mask of their own shape."""
+    """Scores with a mask of the same shape."""
     b, t, s = draw.sizes(3, low=3)
     return Case({"scores": draw.normal(b, t, s), "mask": draw.mask(b, t, s)})
 

@@ -88,7 +88,7 @@ def scores(points: tuple[float, float], plain: rows.Maker, *others: rows.Maker) 
 
 
 def matrices_fit(points: float, *makers: rows.Maker) -> rows.Row:
-    """Return the row that asks for the error about a matrix; the first case makes sense."""
+    """Return the row that requires the error about a matrix; the first case is valid."""
     return rows.errors(
         points,
         *makers,

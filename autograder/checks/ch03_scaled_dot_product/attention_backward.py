@@ -44,9 +44,9 @@ def empty_row(draw: Draw) -> Case:
 
 
 def large(draw: Draw) -> Case:
-    """Scores in the hundreds. Two keys are alike and the best that the first query can find: it looks at both, and its
-    weights are no ones and zeros, past which nothing would flow back. Values and gradient are small, for loud queries
-    and keys multiply what rounding leaves of their products.
+    """Scores in the hundreds. Two equal keys fit the first query best: it attends to both, so its weights are not just ones and zeros,
+    which would let no gradient through. Values and gradient are small, because large queries and keys multiply the rounding errors of their
+    products.
     """
     case = _with_gradient(draw, inputs.large(draw))
     q, k = case.arguments["q"], case.arguments["k"].clone()
@@ -55,7 +55,7 @@ def large(draw: Draw) -> Case:
 
 
 def float16_range(draw: Draw) -> Case:
-    """Values and a gradient, one of a kind, whose dot products are too large for float16; what comes of them is not."""
+    """Values and a gradient, one of a kind, whose dot products are too large for float16; the results are not."""
     t, dh = draw.sizes(2, low=3)
     v = 30 * draw.normal(t + 2, 128).sign()
     q, k = draw.normal(t, dh, scale=0.1), draw.normal(t + 2, dh, scale=0.1)

@@ -103,7 +103,7 @@ def single_width(draw: Draw) -> Case:
 
 
 def together(row: Row, *others: Row) -> Row:
-    """One row that asks what several ask, under the name and for the points of the first."""
+    """One row that combines the tests of several, under the name and for the points of the first."""
     return replace(row, probes=lambda draw: [probe for each in (row, *others) for probe in each.probes(draw)])
 
 
@@ -136,5 +136,5 @@ def _sizes(draw: Draw) -> tuple[int, ...]:
 
 
 def _loud(draw: Draw, *shape: int) -> Tensor:
-    """Whole numbers of 10 to 19, of either sign."""
+    """Integers from 10 to 19, of either sign."""
     return (draw.integers(10, LOUDEST + 1, *shape) * (2 * draw.integers(0, 2, *shape) - 1)).float()

@@ -140,7 +140,7 @@ def empty_row(draw: Draw) -> Case:
 
 
 def loud(draw: Draw, *shape: int) -> Tensor:
-    """Whole numbers of 10 to 19, of either sign: sums of their products are exact, so that the order of operations
+    """Integers from 10 to 19, of either sign: sums of their products are exact, so that the order of operations
     cannot matter.
     """
     return (draw.integers(10, 20, *shape) * (2 * draw.integers(0, 2, *shape) - 1)).float()
@@ -197,5 +197,5 @@ def without_values(maker: Maker) -> Maker:
 
 
 def joined(row: Row, other: Row) -> Row:
-    """One row that asks what two ask: gradients of the one's cases, say, and none of the other's."""
+    """One row that combines the tests of two: for example, gradients in one row's cases, but not in the other's."""
     return replace(row, probes=lambda draw: [*row.probes(draw), *other.probes(draw)])

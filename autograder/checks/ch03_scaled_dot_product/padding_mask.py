@@ -46,7 +46,7 @@ def more_lengths(draw: Draw, size: int) -> Case:
 
 
 def broken_lengths(draw: Draw) -> Case:
-    """Lengths that are no whole numbers."""
+    """Lengths that are not integers."""
     case = lengths_and_size(draw)
     return case.with_arguments(lengths=case.arguments["lengths"] + 0.5)
 

@@ -50,7 +50,7 @@ def longer(draw: Draw, size: int) -> Case:
 
 
 def _around(draw: Draw, offset: float, length: int) -> Tensor:
-    """Rows of small whole numbers behind a large one that all rows share."""
+    """Rows of small integers after a large number that all rows share."""
     return torch.cat([torch.full((length, 1), offset), draw.integers(-3, 4, length, 15).float()], dim=-1)
 
 

@@ -22,7 +22,7 @@ def single_size(draw: Draw) -> Case:
 
 
 def one_entry(draw: Draw) -> Case:
-    """A dictionary with a single entry: it answers whatever is asked."""
+    """A dictionary with a single entry, which answers every query."""
     dh, dv = draw.sizes(2)
     return Case({"query": draw.normal(dh), "keys": draw.normal(1, dh), "values": draw.normal(1, dv)})
 

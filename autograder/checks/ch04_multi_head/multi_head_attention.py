@@ -17,7 +17,7 @@ from tfcourse import multihead
 def _sizes(draw: Draw, *, batch: int | None = None) -> dict[str, int]:
     """Sizes by letter: pairwise distinct, at least two heads of at least two columns, and a width of 6 (H = 2 or 3).
 
-    What is not about the batch is asked with ``batch=1``: the answers of every known mistake are recorded, so they are kept small.
+    Tests that are not about the batch use ``batch=1``: the answers of every known mistake are recorded, so they are kept small.
     """
     lengths, (first, second) = (4, 5, 7), draw.sizes(2, low=0)
     sizes = {"B": batch or lengths[3 - first - second], "T": lengths[first], "S": lengths[second]}
@@ -116,7 +116,7 @@ def device_and_loops(points: float) -> rows.Row:
 
 
 def errors(points: float, *, title: str) -> rows.Row:
-    """Return the row of errors: those of a call, and a width that the constructor must refuse."""
+    """Return the row of errors: errors of a call, and a width that the constructor must refuse."""
 
     def probes(draw: Draw) -> list[Probe]:
         case = draw.case(indivisible_model)

@@ -1,4 +1,4 @@
-"""The check of ``cross_entropy``: the mean surprise at the right tokens, smoothed, without padding."""
+"""The check of ``cross_entropy``: the mean surprisal of the right tokens, smoothed, without padding."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def other_padding(draw: Draw) -> Case:
 
 
 def padding_among_tokens(draw: Draw) -> Case:
-    """Padding is a number between those of the tokens."""
+    """The id of the padding is between the ids of the tokens."""
     case = predictions(draw)
     targets = draw.integers(0, 5, *case.arguments["targets"].shape)
     targets[0, :3] = torch.tensor([1, 2, 3])

@@ -14,7 +14,7 @@ TOKENS = 5
 
 
 def network(draw: Draw, inputs: int, hidden: int) -> dict[str, Any]:
-    """A small network with weights of its own."""
+    """A small network with its own weights."""
     init = {"inputs": inputs, "hidden": hidden, "outputs": TOKENS}
     return {"kind": "Perceptron", "init": init, "state": draw.weights(Perceptron(inputs, hidden, TOKENS))}
 
@@ -25,7 +25,7 @@ def optimiser(kind: str = "SGD", lr: float = 0.5) -> dict[str, Any]:
 
 
 def in_groups(case: Case) -> Case:
-    """The same, with an optimiser that keeps each weight in a group of its own."""
+    """The same, with an optimiser that keeps each weight in a separate group."""
     assert case.props is not None
     return replace(case, props={**case.props, "optimizer": {**case.props["optimizer"], "apart": True}})
 

@@ -55,7 +55,7 @@ def smoothed_steps(draw: Draw) -> Case:
 
 
 def steps_with_adam(draw: Draw) -> Case:
-    """Steps of an optimiser that remembers the ones before."""
+    """Steps of an optimiser whose state depends on earlier steps."""
     return some_steps(draw, steps=4, kind="Adam", lr=0.1)
 
 
@@ -80,7 +80,7 @@ def steps_with_dropout(draw: Draw) -> Case:
 
 
 def _corners(draw: Draw, count: int, first: int, among: int) -> tuple[Tensor, Tensor]:
-    """Draw points of three coordinates around corners of a square: the tokens from 1 on; the third coordinate says nothing."""
+    """Draw points of three coordinates around corners of a square: the tokens from 1 on; the third coordinate is only noise."""
     corner = (first + draw.integers(0, among, count)) % CORNERS
     centre = torch.stack([corner // 2, (corner + 1) // 2 % 2, torch.full_like(corner, 0)], dim=-1) * 2.0 - 1.0
     return centre + draw.normal(count, 3, scale=0.3), corner + 1

@@ -15,7 +15,7 @@ READY_LOSSES = (
 
 
 def padded_targets(draw: Draw, batch: int, length: int, vocab_size: int) -> Tensor:
-    """Target tokens with EOS and padding: the first example is as long as it can be, and each of the others is shorter."""
+    """Target tokens with EOS and padding: the first example is as long as it can be, and all others are shorter."""
     targets = draw.integers(3, vocab_size, batch, length)
     for example in range(batch):
         end = length - math.ceil(example * (length - 2) / batch)

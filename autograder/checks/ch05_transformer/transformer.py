@@ -167,7 +167,7 @@ def device_and_loops(points: float) -> Row:
 
 
 def _fresh(source: torch.Tensor, **options: Any) -> Case:
-    """A wide model as it is drawn, without layers: its encoder gives embeddings times the root of D, plus positions."""
+    """A wide model as it is drawn, without layers: its encoder returns embeddings times the square root of D, plus positions."""
     init = {"source_vocab_size": 60, "target_vocab_size": 60, "d_model": 48, "n_heads": 2, "d_ff": 4, "n_layers": 0}
     return Case({"source": source}, init={**init, **options}, method="encode")
 

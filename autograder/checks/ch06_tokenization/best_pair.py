@@ -60,7 +60,7 @@ def one_letter_words(draw: Draw) -> Case:
 
 
 def counted_words(draw: Draw) -> Case:
-    """The pair of a word that occurs often beats the one that stands in more words."""
+    """The pair in a frequent word beats a pair that occurs in more words."""
     letters = _letters(draw)
     b, a = falling_pair(letters)
     often = int(draw.integers(5, 9))
@@ -117,7 +117,7 @@ def right_decides(draw: Draw) -> Case:
 
 
 def overlapping(draw: Draw) -> Case:
-    """A pair that overlaps itself, against one that stands in more words."""
+    """A pair that overlaps itself, against one that occurs in more words."""
     letters = _letters(draw)
     (c, b), a = falling_pair(letters), next(letters)
     words = [_flank(draw, letters) + c + b + _flank(draw, letters) for _ in range(3)]
@@ -125,7 +125,7 @@ def overlapping(draw: Draw) -> Case:
 
 
 def twice_in_a_word(draw: Draw) -> Case:
-    """A pair that stands in a word twice, against one that stands earlier in the vocabulary."""
+    """A pair that occurs twice in a word, against one that is earlier in the vocabulary."""
     letters = _letters(draw)
     (d, c), (x, b) = falling_pair(letters), islice(letters, 2)
     twice = _flank(draw, letters) + d + c + _flank(draw, letters) + d + c + _flank(draw, letters)

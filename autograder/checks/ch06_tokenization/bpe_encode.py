@@ -21,7 +21,7 @@ def order_decides(draw: Draw) -> Case:
 
 
 def later_merges(draw: Draw) -> Case:
-    """A word that takes a chain of merges, each of what the one before has made."""
+    """A word that takes a chain of merges, each of which joins the result of the previous merge."""
     rename = renaming(draw, "abcdef")
     merges = renamed_merges(rename, "c d, b cd, e f, a bcd, ef abcd")
     return Case({"word": rename(segments(draw, "fefabcdcd", ("cd", "f", "bcd", "efabcd", "a"))), "merges": merges})

@@ -24,7 +24,7 @@ def english(draw: Draw) -> Case:
 
 
 def several_bytes(draw: Draw) -> Case:
-    """Characters whose bytes are tokens of their own, and a line end."""
+    """Characters whose bytes are separate tokens, and a line end."""
     one, two = drawn_words(draw, "éñßłж", (3, 2))
     return _case(f"{one} 東京\n🙂{two}", f"{one} {one}")
 

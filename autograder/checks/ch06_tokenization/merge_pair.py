@@ -21,7 +21,7 @@ def _symbols(draw: Draw, *parts: str) -> list[str]:
 
 
 def once(draw: Draw) -> Case:
-    """The pair stands in the word a single time, and its letters elsewhere in the other order."""
+    """The pair occurs once in the word, and its letters elsewhere in the other order."""
     return Case({"symbols": _symbols(draw, "ab", "b", "a"), "pair": ("a", "b")})
 
 
@@ -31,7 +31,7 @@ def at_the_end(draw: Draw) -> Case:
 
 
 def several(draw: Draw) -> Case:
-    """The pair stands in the word three times, and once right behind itself."""
+    """The pair occurs three times in the word, once right after itself."""
     return Case({"symbols": _symbols(draw, "ab", "abab"), "pair": ("a", "b")})
 
 
@@ -68,7 +68,7 @@ def any_run(draw: Draw) -> Case:
 
 
 def any_symbols(draw: Draw) -> Case:
-    """Symbols of one to three letters: the same text may be cut in several ways, and the pair stands there once."""
+    """Symbols of one to three letters: the same text may be cut in several ways, and the pair occurs once."""
 
     def word() -> tuple[list[str], tuple[str, str]]:
         symbols = [drawn_word(draw, "ab", 1 + int(draw.integers(0, 3))) for _ in range(2 + int(draw.integers(0, 6)))]

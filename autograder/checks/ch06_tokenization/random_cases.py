@@ -15,7 +15,7 @@ def _index(draw: Draw, count: int) -> int:
 
 
 def random_merges(draw: Draw) -> Case:
-    """A word, and merges each of which joins symbols that the ones before have made."""
+    """A word, and merges each of which joins symbols that earlier merges have made."""
     symbols, merges = list("abc"), []
     for _ in range(3 + _index(draw, 6)):
         pair = symbols[_index(draw, len(symbols))], symbols[_index(draw, len(symbols))]

@@ -44,7 +44,7 @@ def many_words(draw: Draw) -> Case:
 def equal_pairs(draw: Draw) -> Case:
     """Equally common pairs: the order of the vocabulary decides, and new symbols come last in it.
 
-    Of two pairs that tie, the one that does not win is met first. The earliest letter of all is in a rare pair.
+    Of two pairs that tie, the loser is met first. The earliest letter of all is in a rare pair.
     """
     letters = shuffled(draw, LETTERS)[:8]
     earliest = letters.index(min(letters))
@@ -69,7 +69,7 @@ def given_alphabet(draw: Draw) -> Case:
 
 
 def nothing_left(draw: Draw) -> Case:
-    """More symbols are asked for than there are pairs, and the last pairs occur once."""
+    """The vocabulary size allows more symbols than there are pairs, and the last pairs occur once."""
     first, second = drawn_words(draw, "abcde", (4, 3))
     return Case({"word_counts": {first: 1, second + "x": 1, "x": 5}, "vocab_size": 60})
 

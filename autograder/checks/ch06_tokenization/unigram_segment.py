@@ -91,7 +91,7 @@ def dear_but_known(draw: Draw) -> Case:
 
 
 def equal_cuts(draw: Draw) -> Case:
-    """Cuts with the same score, which binary numbers hold exactly: the one whose last piece is longest wins."""
+    """Cuts with the same score, which binary numbers represent exactly: the cut with the longest last piece wins."""
     rename = renaming(draw, "abcdefgh")
     first, last = (-draw.integers(10, 80, 2) / 64).tolist()
     pair = -int(draw.integers(90, 160)) / 64
@@ -102,7 +102,7 @@ def equal_cuts(draw: Draw) -> Case:
 
 
 def longest_at_the_end(draw: Draw) -> Case:
-    """Of two equally good cuts, the one whose last piece is longest has more pieces, and a shorter first one."""
+    """Of two equally good cuts, the cut with the longest last piece has more pieces, and a shorter first one."""
     rename = renaming(draw, "abcdefgh")
     a, b, cde, abc = (-draw.integers(10, 80, 4) / 64).tolist()
     scores = {"abc": abc, "de": a + b + cde - abc, "b": b, "cde": cde, "a": a}

@@ -100,7 +100,7 @@ def stopped_early(draw: Draw) -> Case:
 
 
 def cut_off(draw: Draw) -> Case:
-    """At the limit, texts that have not ended compete with those that have."""
+    """At the limit, unfinished texts compete with finished ones."""
     return _case(draw, *IN_EVERY_BEAM, "open texts left out at the limit", hidden=HASTE, max_new_tokens=4)
 
 

@@ -257,8 +257,8 @@ def fixed(logits: Sequence[Any], **parameters: Any) -> Maker:
 def exact(*bits: float, **parameters: Any) -> Maker:
     """Probabilities that are powers of 1/2, in any order, so that one can stand exactly on a threshold.
 
-    The logits are in double precision, and multiples of log 2 by a power of 2 below the largest: the exponential of these is exact in
-    single and in double precision, so it is no matter of rounding on which side a right solution puts them.
+    The logits are in double precision. Each is below the largest logit by log 2 times a power of 2, whose exponential is exact in single
+    and in double precision. So rounding does not decide on which side of the threshold a right solution puts them.
 
     Args:
         bits: how much less probable than the most probable token each is, as a power of 1/2: 0, 1, 2, 4 or 8.

@@ -1,4 +1,4 @@
-"""The check of ``mirostat``: a controller for the surprise of a text."""
+"""The check of ``mirostat``: a controller for the surprisal of a text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfcourse import sampling
 
 
 def _case(draw: Draw, rows_of_logits: int, tokens: int = 9) -> Case:
-    """Rows with different limits, none of which is the surprise of a token."""
+    """Rows with different limits, none of which equals a token's surprisal."""
     while True:
         logits = draw.normal(rows_of_logits, tokens, scale=1.5)
         mu = torch.linspace(1.6, 4.2, rows_of_logits)[draw.permutation(rows_of_logits)]
@@ -38,7 +38,7 @@ def slow(draw: Draw) -> Case:
 
 
 def holes(draw: Draw) -> Case:
-    """Logits of which some are excluded already; a limit below the surprise of the best token."""
+    """Logits of which some are excluded already; a limit below the surprisal of the best token."""
     case = _case(draw, 14)
     logits, mu = case.arguments["logits"].clone(), case.arguments["mu"].clone()
     logits[0, :3] = logits[1, 4:] = -torch.inf

@@ -31,8 +31,8 @@ def built(prop: Prop) -> TokenTable:
 def stories(draw: Draw, ends: Sequence[int | None], *, eos: int = EOS, places: int = 8) -> tuple[Tensor, Prop]:
     """Return a prompt of two tokens for each text, (B, 2), and a model in which each text follows a different path.
 
-    At each place all texts stand on different tokens, and one next token is the likeliest. At a place beyond its end a text
-    would go on to a token that is neither padding nor `eos`.
+    At each position all texts have different tokens, and one next token is the likeliest. At a position beyond its end a text would
+    continue with a token that is neither padding nor `eos`.
 
     Args:
         draw: the stream.

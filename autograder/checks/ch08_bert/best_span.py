@@ -110,7 +110,7 @@ def any_length(draw: Draw) -> Case:
 
 
 def any_equals(draw: Draw) -> Case:
-    """Whole numbers, so that many answers are equally good, and excluded tokens."""
+    """Integers, so that many answers are equally good, and excluded tokens."""
     b, t = int(draw.integers(1, 4)), int(draw.integers(2, 7))
     start, end = draw.integers(0, 3, b, t).float(), draw.integers(0, 3, b, t).float()
     excluded = (draw.integers(0, 4, b, t) == 0) & (torch.arange(t) != int(draw.integers(0, t)))

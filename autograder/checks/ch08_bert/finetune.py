@@ -18,7 +18,7 @@ V, D, CLASSES = 9, 5, 3
 
 
 def training(draw: Draw, steps: int = 3, **optimizer: Any) -> Case:
-    """A small reader and a head, both with weights of their own, an optimiser of both, and batches of whole texts."""
+    """A small reader and a head, each with its own weights, an optimiser of both, and batches of whole texts."""
     head = {"inputs": D, "hidden": 4, "outputs": CLASSES}
     props = {
         "model": {
@@ -73,7 +73,7 @@ def examined_before(draw: Draw) -> Case:
 
 
 def frozen_after_training(draw: Draw) -> Case:
-    """A model that has just been trained is frozen. What the head is given shows whether it drops."""
+    """A model that has just been trained is frozen. The head's inputs show whether dropout is active in the model."""
     return _dropping(frozen(draw), model=True)
 
 

@@ -1,4 +1,4 @@
-"""The check of ``linear_warmup_rate``: up in a straight line, and down in another one."""
+"""The check of ``linear_warmup_rate``: a linear increase, and a linear decrease."""
 
 from __future__ import annotations
 

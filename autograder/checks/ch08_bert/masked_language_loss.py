@@ -1,4 +1,4 @@
-"""The check of ``masked_language_loss``: the mean surprise where something was asked."""
+"""The check of ``masked_language_loss``: the mean surprisal at the labelled positions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def one_place(draw: Draw) -> Case:
 
 
 def token_zero(draw: Draw) -> Case:
-    """Token 0 is asked for as well."""
+    """Token 0 is also a label."""
     case = some_places(draw)
     labels = case.arguments["labels"]
     return case.with_arguments(labels=torch.where(labels == labels.max(), 0, labels))

@@ -43,7 +43,7 @@ def _result(case: Case, written_by: Callable[..., Any] = gpt.generate, **changes
 
 
 def greedy(draw: Draw) -> Case:
-    """The likeliest token in each step. The texts differ, say more than one thing, and are others for a model that is asked wrongly."""
+    """The likeliest token in each step. The texts differ, vary within themselves, and change if the cache is used wrongly."""
     forgetful = [mistake.implementation for mistake in MISTAKES if mistake.name in ABOUT_THE_CACHE]
     while True:
         case = _case(draw, greedy=True)

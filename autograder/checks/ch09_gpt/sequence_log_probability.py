@@ -18,7 +18,7 @@ def texts(draw: Draw) -> Case:
 
 
 def long_text(draw: Draw) -> Case:
-    """A text of 400 tokens, whose probability is no number of float32."""
+    """A sequence of 400 tokens, whose probability is too small for float32."""
     v = 5
     first = torch.log_softmax(draw.normal(v), dim=-1)
     return Case({"logits": draw.normal(2, 400, v), "tokens": draw.integers(0, v, 2, 400), "first": first})

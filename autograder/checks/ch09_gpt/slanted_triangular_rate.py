@@ -10,7 +10,7 @@ from tfcourse import gpt
 
 
 def _case(draw: Draw, *, whole: bool = True) -> Case:
-    """Steps of which a tenth and a quarter are whole numbers, or are not."""
+    """A number of steps of which a tenth and a quarter are integers, or are not."""
     total = 20 * (2 + int(draw.integers(0, 4))) + (0 if whole else 3 + int(draw.integers(0, 6)))
     return Case({"step": 0, "total": total})
 

@@ -1,4 +1,4 @@
-"""The check of ``random_span_mask``: as many tokens and spans as are asked for, at random places."""
+"""The check of ``random_span_mask``: the required number of tokens and spans, at random positions."""
 
 from __future__ import annotations
 

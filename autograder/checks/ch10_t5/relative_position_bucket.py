@@ -56,12 +56,12 @@ def odd(draw: Draw) -> Case:
 
 
 def too_near(draw: Draw) -> Case:
-    """A largest distance among those that are exact."""
+    """A largest distance among the distances that have exact buckets."""
     return both_ways(draw).with_arguments(n_buckets=32, max_distance=8)
 
 
 def just_far_enough(draw: Draw) -> Case:
-    """The smallest largest distance: one beyond those that are exact."""
+    """The smallest possible largest distance: one beyond the distances that have exact buckets."""
     return both_ways(draw).with_arguments(max_distance=9)
 
 

@@ -17,7 +17,7 @@ def between(draw: Draw) -> Case:
 
 
 def below(draw: Draw) -> Case:
-    """A score a little above a multiple, which is a whole number."""
+    """A score a little above a multiple, which is an integer."""
     return Case({"score": 2.0 + draw.unseen(0, 4) + 0.04})
 
 
@@ -32,7 +32,7 @@ def half_way(draw: Draw) -> Case:
 
 
 def half_way_to_whole(draw: Draw) -> Case:
-    """A score half way to a whole number, which is an odd multiple."""
+    """A score half way to an integer, which is an odd multiple."""
     return Case({"score": (0.9, 2.9, 4.9, 6.9)[draw.unseen(0, 4)]})
 
 

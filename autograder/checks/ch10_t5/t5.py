@@ -43,7 +43,7 @@ def model(draw: Draw, **options: Any) -> Case:
 
 
 def defaults(draw: Draw) -> Case:
-    """A text long enough for 32 buckets up to 128, in training: none of it is asked for, and nothing is dropped."""
+    """A text long enough for 32 buckets up to 128, in training mode: all options have their defaults, so nothing is dropped."""
     init: dict[str, Any] = {"vocab_size": V, "d_model": D, "n_heads": H, "d_head": DH, "d_ff": F, "n_layers": 1}
     arguments = {"source": draw.integers(1, V, 1, 3), "target": draw.integers(1, V, 1, 80)}
     return Case(arguments, init=init, state=draw.weights(t5.T5(**init), scale=0.4), training=True)

@@ -42,7 +42,7 @@ def numbers_alone(draw: Draw) -> Case:
 
 
 def zeros(draw: Draw) -> Case:
-    """Numbers that are zero: only the bias says which column it is."""
+    """Numbers that are zero: only the bias distinguishes the columns."""
     case = _case(draw, 3, (2,))
     return case.with_arguments(numerical=torch.zeros(3, 3))
 

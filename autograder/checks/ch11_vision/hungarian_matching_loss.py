@@ -15,7 +15,7 @@ from tfcourse import beyond
 
 
 def _case(draw: Draw, n: int, objects: tuple[int, ...], kinds: int = 4) -> Case:
-    """Every object is a moved prediction, far from all others, and none has the number of its own."""
+    """Every object is a slightly moved prediction, far from all others, and their indices differ."""
     labels = [draw.integers(0, kinds, o) for o in objects]
     places = 0.4 * torch.cartesian_prod(torch.arange(3.0), torch.arange(3.0))
     sizes = 0.2 + 0.1 * draw.normal(len(objects), n, 2).abs().clamp(max=1.5)

@@ -17,7 +17,7 @@ def _case(draw: Draw, groups: int, share: int, side: int = 3) -> Case:
 
 
 def near(draw: Draw) -> Case:
-    """Neighbourhoods of 3 x 3; every channel has weights of its own."""
+    """Neighbourhoods of 3 x 3; every channel has its own weights."""
     return _case(draw, 3, 1)
 
 

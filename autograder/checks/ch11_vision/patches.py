@@ -9,6 +9,6 @@ CUTTING = ("einops", "unfold", "im2col", "pixel_unshuffle", "fold", "col2im", "p
 
 
 def sizes(draw: Draw) -> tuple[int, int, int, int, int]:
-    """Examples, channels, side of a patch, rows and columns of patches: those of pictures that are not square."""
+    """Sizes for images that are not square: examples, channels, side of a patch, rows and columns of patches."""
     patch, high, wide = draw.sizes(3)
     return 2, 3, patch, high, wide

@@ -24,7 +24,7 @@ def bytes_of_pixels(draw: Draw) -> Case:
 
 
 def large_integers(draw: Draw) -> Case:
-    """Whole numbers that no float32 holds."""
+    """Integers that float32 cannot represent."""
     return Case({"images": 2**40 + draw.integers(0, 1000, 2, 2, 6, 3), "patch": 3})
 
 

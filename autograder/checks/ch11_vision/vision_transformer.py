@@ -35,7 +35,7 @@ def another_size(draw: Draw) -> Case:
 
 
 def as_many_patches(draw: Draw) -> Case:
-    """Pictures of another size that have as many patches as those that the positions are for."""
+    """Images of another size with as many patches as there are learned positions."""
     return model(draw, n_layers=1).with_arguments(images=draw.normal(1, 2, 2, 18))
 
 

@@ -9,7 +9,7 @@ from tfcourse import rotary
 
 
 def few(draw: Draw) -> Case:
-    """Four heads in visible questions, two in hidden ones: recorded slopes begin with those of four heads, not with those of two."""
+    """Four heads in visible tests, two in hidden ones: recorded slopes start with the slopes for four heads, not for two."""
     return Case({"n_heads": 2 ** (3 - draw.unseen(1, 3))})
 
 

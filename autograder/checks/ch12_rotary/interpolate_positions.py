@@ -1,4 +1,4 @@
-"""The check of ``interpolate_positions``: squeeze places into those that were trained."""
+"""The check of ``interpolate_positions``: squeeze positions into the trained range."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def whole(draw: Draw) -> Case:
 
 
 def real(draw: Draw) -> Case:
-    """Places of two texts that are no whole numbers."""
+    """Positions of two texts, which are not integers."""
     return Case({"positions": 7 * draw.normal(2, 5).abs(), "scale": 0.7})
 
 

@@ -25,7 +25,7 @@ def in_order(draw: Draw) -> Case:
 
 
 def real_numbers(draw: Draw) -> Case:
-    """Places of each example that are no whole numbers, in any order."""
+    """Positions of each example, which are not integers, in any order."""
     return _case(draw, 9 * draw.normal(2, 1, 5).abs())
 
 

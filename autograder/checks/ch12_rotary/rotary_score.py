@@ -23,7 +23,7 @@ def both_ways(draw: Draw) -> Case:
 
 
 def real_numbers(draw: Draw) -> Case:
-    """Offsets that are no whole numbers."""
+    """Offsets that are not integers."""
     return _case(draw, 7 * draw.normal(4, 5))
 
 

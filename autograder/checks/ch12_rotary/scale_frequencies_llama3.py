@@ -12,12 +12,12 @@ from tfcourse import rotary
 
 
 def _frequencies(draw: Draw, theta: float) -> torch.Tensor:
-    """Frequencies from fast to slow, not quite those of any model."""
+    """Frequencies from fast to slow, slightly different from any model's."""
     return rotary.rotary_frequencies(64, theta * (1 + 0.1 * int(draw.integers(0, 9))))
 
 
 def usual(draw: Draw) -> Case:
-    """Those of Llama 3.1, or nearly."""
+    """Approximately the frequencies of Llama 3.1."""
     return Case({"frequencies": _frequencies(draw, 400_000.0)})
 
 

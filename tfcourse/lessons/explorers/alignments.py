@@ -65,12 +65,12 @@ class AlignmentExplorer(Explorer):
     titles: tuple[str, ...]
     """What the reader chooses a pair by."""
     figures: tuple[HeadExplorer, ...]
-    """A figure for each pair, in which every aligner is a head of its own."""
+    """A figure for each pair, with a separate head for every aligner."""
     crossings: tuple[tuple[int, ...], ...]
     """For each pair and aligner, how many pairs of links cross."""
 
     def data(self) -> dict[str, Any]:
-        """The titles of the pairs, and what is said about each; their figures have data of their own."""
+        """The titles of the pairs, and a sentence about each; their figures have separate data."""
         return {"titles": self.titles, "crossings": [self._crossed(index) for index in range(len(self.titles))]}
 
     def plain(self) -> str:
@@ -101,7 +101,7 @@ def alignment_explorer(pairs: Sequence[AlignedPair], *, caption: str, start: int
 
     Args:
         pairs: The pairs to choose from; all have the same aligners in the same order.
-        caption: One sentence that says what the figure shows.
+        caption: One sentence that describes the figure.
         start: The target word that is shown first, counted from 0, or the last one of a target that is shorter; None means the first one.
 
     Returns:

@@ -31,14 +31,14 @@ class Explorer(ABC):
     """The name of the custom element: two words with a dash, the second one "explorer"."""
 
     caption: str
-    """One sentence that says what the figure shows."""
+    """One sentence that describes the figure."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "caption", required_text(self.caption, "a caption that says what it shows"))
 
     @abstractmethod
     def data(self) -> dict[str, Any]:
-        """What the element's script needs beside the caption; anything that JSON can hold."""
+        """The data that the element's script needs in addition to the caption; anything that JSON can represent."""
 
     @abstractmethod
     def plain(self) -> str:
@@ -46,7 +46,7 @@ class Explorer(ABC):
 
     @abstractmethod
     def summary(self) -> str:
-        """What there is to see, in a few words: the text form, which stands before the caption."""
+        """The contents of the figure in a few words: the text form, which appears before the caption."""
 
     def to_json(self) -> str:
         """The figure's data as one line of JSON that is safe inside an HTML `<script>` element.

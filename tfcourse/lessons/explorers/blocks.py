@@ -230,7 +230,7 @@ def block_explorer(
         F: Feed-forward width.
         layer: The layer to show first, "encoder" or "decoder".
         norm: Where it normalises, "post" or "pre".
-        caption: One sentence that says what the figure shows.
+        caption: One sentence that describes the figure.
 
     Returns:
         An object that notebooks display.

@@ -22,7 +22,7 @@ _BYTES = 4
 
 @dataclass(frozen=True)
 class CacheStep:
-    """What it takes to get the logits after a token, when the earlier tokens have been read before.
+    """The cost of the logits after a token, if the model has already read the earlier tokens.
 
     Attributes:
         recomputed: multiplications without a cache: all tokens so far go through the model.
@@ -38,8 +38,8 @@ class CacheStep:
     def of(cls, length: int, d_model: int, n_layers: int) -> CacheStep:
         """Count for `length` tokens.
 
-        A token costs 12 D² multiplications in each layer, 4 D² in the projections of its attention and 8 D² in its feed-forward
-        network, and 2 D for each key that its query looks at: D for the score, and D for the value.
+        In each layer a token costs 12 D² multiplications: 4 D² in the projections of its attention and 8 D² in its feed-forward network.
+        Each key that its query attends to costs 2 D more: D for the score, and D for the value.
         """
         token, pair = 12 * d_model**2, 2 * d_model
         pairs = length * (length + 1) // 2
@@ -93,7 +93,7 @@ def cache_explorer(words: Sequence[str], *, d_model: int, n_layers: int, caption
         words: The text, token by token; 2 to 24 of them.
         d_model: Width D of the model.
         n_layers: Its layers.
-        caption: One sentence that says what the figure shows.
+        caption: One sentence that describes the figure.
 
     Returns:
         An object that notebooks display.

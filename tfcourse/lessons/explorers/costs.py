@@ -64,7 +64,7 @@ class CostModel:
         heads: query heads H.
         d_head: width of a head Dh.
         published: key/value heads G of the published model.
-        parameters: for each possible number of key/value heads, all parameters and those that a step multiplies.
+        parameters: for each possible number of key/value heads, the number of all parameters and of the parameters that a step multiplies.
     """
 
     name: str
@@ -196,7 +196,7 @@ def cost_explorer(
     Args:
         sizes: By name, the vocabulary, width, query heads, key/value heads, inner width and layers: what `llama_parameters` takes; 1 to 4
             models.
-        caption: One sentence that says what the figure shows.
+        caption: One sentence that describes the figure.
         cards: Cards to choose from.
         card: Which of them is chosen at first.
 
@@ -204,8 +204,8 @@ def cost_explorer(
         An object that notebooks display.
 
     Raises:
-        ValueError: If there is no model or more than 4, a size is not positive, heads cannot be shared evenly, there is no such card, a
-            card's number is not positive, or the caption is blank.
+        ValueError: If there are no models or more than 4, a size is not positive, or heads cannot be shared evenly. If `card` is not an
+            index of `cards`, a number of a card is not positive, or the caption is blank.
     """
     if not 1 <= len(sizes) <= MOST_MODELS:
         raise ValueError(f"expected 1 to {MOST_MODELS} models, got {len(sizes)}")

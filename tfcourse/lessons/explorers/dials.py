@@ -121,7 +121,7 @@ def dial_explorer(
     Args:
         query: The query before rotation, (Dh,); Dh is even, from 4 to 32.
         key: The key before rotation, (Dh,).
-        caption: One sentence that says what the figure shows.
+        caption: One sentence that describes the figure.
         thetas: Bases to choose from, at least one, pairwise different.
         trained: Training length.
         longest: The last position that the sliders reach, beyond `trained`.
@@ -131,8 +131,8 @@ def dial_explorer(
         An object that notebooks display.
 
     Raises:
-        ValueError: If the vectors are not of one even width from 4 to 32 or not finite; if no base is given, a base is given twice or is
-            not above 1; if `longest` is not beyond `trained`, `start` is outside, or the caption is blank.
+        ValueError: If the vectors are not finite or not of one even width from 4 to 32. If `thetas` is empty, repeats a base or has one
+            that is not above 1. If `longest` is not beyond `trained`, `start` is outside, or the caption is blank.
     """
     if query.ndim != 1 or query.shape != key.shape or len(query) % 2 or not 4 <= len(query) <= 2 * MOST_PAIRS:
         raise ValueError(

@@ -72,14 +72,14 @@ def gap_explorer(
         sentences: The words of each, at most nine.
         guesses: For each sentence 2^n entries, one for each set of gaps: in entry m word i is hidden if bit i of m is set. An entry has a
             guess for each of its gaps, from left to right, in which the hidden word occurs.
-        caption: One sentence that says what the figure shows.
+        caption: One sentence that describes the figure.
 
     Returns:
         An object that notebooks display.
 
     Raises:
-        ValueError: If there are no sentences, one is empty or too long, there are not as many guesses as gaps, a guess lacks the hidden
-            word or holds what is no probability, or the caption is blank.
+        ValueError: If there are no sentences, one is empty or too long, or the caption is blank. If the numbers of guesses and gaps differ,
+            or a guess lacks the hidden word or has an invalid probability.
     """
     if not sentences or len(sentences) != len(guesses):
         raise ValueError(f"expected guesses for each of at least one sentence, got {len(sentences)} and {len(guesses)}")
@@ -100,7 +100,7 @@ def _all_guesses(guesses: Sequence[Sequence[Sequence[Guess]]]) -> chain[tuple[st
 
 
 def _check(words: Sequence[str], sets: Sequence[Sequence[Guess]]) -> None:
-    """Complain about a sentence that cannot be shown, and about guesses that are none of its gaps."""
+    """Raise an error if a sentence cannot be shown, or if the guesses do not fit its gaps."""
     if not 1 <= len(words) <= LONGEST or not all(words):
         raise ValueError(f"expected 1 to {LONGEST} words, none of them empty, got {list(words)}")
     if len(sets) != 2 ** len(words):

@@ -90,22 +90,22 @@ def gradient_explorer(
     """Show how large a gradient is at every step on its way back, on a logarithmic axis.
 
     Leave the result as the last value of a notebook cell. With the course's script the reader turns a dial, chooses a cell and points
-    at a step; without it there is one table a cell.
+    at a step; without it there is one table per cell.
 
     Args:
-        norms: For each cell, by its name, the norms of the gradient, (settings, T): a row a setting, a column a step,
-            earliest first.
+        norms: For each cell, by its name, the norms of the gradient, (settings, T): one row per setting and one column per step, earliest
+            first.
         settings: The positions of the dial, ascending.
         setting_name: What the dial sets.
-        caption: One sentence that says what the figure shows.
+        caption: One sentence that describes the figure.
         start: Cell, setting and step to show first, counted from 0; None means the first cell, the middle setting and the first step.
 
     Returns:
         An object that notebooks display.
 
     Raises:
-        ValueError: If shapes and numbers of settings do not fit, a norm is negative or not finite, a text is blank, the settings do
-            not ascend, there is no cell or there are more than four, or `start` points outside.
+        ValueError: If shapes do not fit the number of settings, or a norm is negative or not finite. If a text is blank, the settings do
+            not ascend, there are no cells or more than four, or `start` points outside.
     """
     dial = required_text(setting_name, "a name for its dial")
     positions = tuple(float(setting) for setting in settings)

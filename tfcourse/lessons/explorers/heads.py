@@ -41,7 +41,7 @@ def record_heads(layers: Sequence[MultiHeadAttention]) -> Iterator[list[HeadReco
         layers: The attention layers to watch, in the order in which the records are wanted.
 
     Yields:
-        A list with one entry a layer: None until the layer has run, then the `HeadRecord` of its last forward pass.
+        A list with one entry per layer: None until the layer has run, then the `HeadRecord` of its last forward pass.
 
     Example:
         >>> with record_heads([layer]) as records:
@@ -141,7 +141,7 @@ class HeadExplorer(Explorer):
         )
 
     def _name(self, layer: int, head: int) -> str:
-        """What a head is called, in the words of the figure's script."""
+        """The name of a head, in the words of the figure's script."""
         if not self.names:
             return f"Layer {layer + 1}, head {head + 1}"
         return self.names[head] if len(self.weights) == 1 else f"Layer {layer + 1}, {self.names[head]}"
@@ -160,18 +160,18 @@ def head_explorer(
     start: tuple[int, int, int] | None = None,
     names: Sequence[str] | None = None,
 ) -> HeadExplorer:
-    """Show the attention weights of heads: which word looks at which, layer by layer and head by head.
+    """Show the attention weights of heads: which word attends to which, layer by layer and head by head.
 
     Leave the result as the last value of a notebook cell. With the course's script the reader chooses a head and a word; without
-    it there is one table a head. Weights that do not sum to one along a row are accepted, and pointed out to the reader: an
-    explorer is also for finding out what has gone wrong.
+    it there is one table per head. Rows whose weights do not sum to 1 are accepted, and pointed out to the reader, because an explorer also
+    helps to find mistakes.
 
     Args:
         tokens: The S tokens that are looked at.
-        weights: Attention weights of one sequence: (L, H, T, S) for L layers, (H, T, S) for a single one, or one (H, T, S) a
-            layer, in which H may differ.
+        weights: Attention weights of one sequence: (L, H, T, S) for L layers, (H, T, S) for a single one, or one (H, T, S) per layer, in
+            which H may differ.
         query_tokens: The T tokens that look; None means self-attention, the same as `tokens`.
-        caption: One sentence that says what the figure shows.
+        caption: One sentence that describes the figure.
         start: Layer, head and query to show first, counted from 0; None means layer 0, head 0 and the last query.
         names: What the H heads are called, where their numbers say too little; the same in every layer.
 
@@ -179,8 +179,8 @@ def head_explorer(
         An object that notebooks display.
 
     Raises:
-        ValueError: If shapes and numbers of tokens do not fit, a weight is not between 0 and 1, the caption is blank, `start`
-            points outside or there is not one name a head.
+        ValueError: If shapes and numbers of tokens do not fit, a weight is not between 0 and 1, the caption is blank, `start` points
+            outside, or there is not one name per head.
     """
     keys = tuple(readable(token) for token in tokens)
     queries = keys if query_tokens is None else tuple(readable(token) for token in query_tokens)
@@ -215,6 +215,6 @@ def _rounded(layer: Tensor, index: int, T: int, S: int) -> tuple[tuple[tuple[flo
 
 
 def _short(weight: float) -> float:
-    """A weight to four digits; 0 and 1 as whole numbers, which are shorter."""
+    """A weight to four digits; 0 and 1 as integers, which are shorter."""
     rounded = round(weight, _DIGITS)
     return int(rounded) if rounded in (0.0, 1.0) else rounded

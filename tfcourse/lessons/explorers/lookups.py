@@ -91,7 +91,7 @@ def lookup_explorer(
         answer: What the weighted sum of the values is, such as "Forecast".
         unit: The unit of the values; empty for plain numbers.
         largest: Where the dial ends; it begins at 0.
-        caption: One sentence that says what the figure shows.
+        caption: One sentence that describes the figure.
 
     Returns:
         An object that notebooks display.

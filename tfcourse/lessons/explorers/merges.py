@@ -1,4 +1,4 @@
-"""Watch byte-pair encoding at work: a text is cut anew after every merge, and the vocabulary grows.
+"""Watch byte-pair encoding at work: a text is cut again after every merge, and the vocabulary grows.
 
 `merge_explorer` makes a figure to play with (see `tfcourse.lessons.explorers.base`), with a table of all merges where no script runs.
 """
@@ -102,7 +102,7 @@ def merge_explorer(words: Sequence[Sequence[str]], merges: Sequence[tuple[str, s
             characters, so a list of pieces will do.
         merges: Pairs of symbols in the order of their ranks, at most 200, as byte-pair encoding has learnt them from this text or from
             another one.
-        caption: One sentence that says what the figure shows.
+        caption: One sentence that describes the figure.
 
     Returns:
         An object that notebooks display.

@@ -78,7 +78,7 @@ def position_explorer(
 
     Args:
         encodings: By name, matrices (n, D) of n positions of width D; n is the same in all of them.
-        caption: One sentence that says what the figure shows.
+        caption: One sentence that describes the figure.
         start: The two positions to compare first, counted from 0.
 
     Returns:

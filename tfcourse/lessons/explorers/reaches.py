@@ -75,7 +75,7 @@ def reach(way: str, n: int, layer: int) -> NDArray[np.bool_]:
         layer: Number of the layer, counted from 0; shifted windows are shifted in every second one.
 
     Returns:
-        True where the place of the row looks at the place of the column, (n, n).
+        True if the position of the row attends to the position of the column, (n, n).
     """
     place = np.arange(n)
     if way == "all to all":
@@ -91,7 +91,7 @@ def reach(way: str, n: int, layer: int) -> NDArray[np.bool_]:
 
 
 def pairs(way: str, n: int) -> int:
-    """Pairs that the first layer looks at, on a grid of `n` x `n` places."""
+    """The number of pairs for which the first layer computes scores, on a grid of `n` x `n` positions."""
     return int(reach(way, n, 0).sum()) ** 2
 
 
@@ -115,7 +115,7 @@ def reach_explorer(
 
     Args:
         picture: Pixels from 0 to 255, (side, side, 3); it is shown with 256 pixels to a side.
-        caption: One sentence that says what the figure shows.
+        caption: One sentence that describes the figure.
         alt: What is on the picture, for whoever cannot see it.
         sides: Sides of a patch to choose from, in pixels; they divide 256, and leave at least 2 x 2 patches.
 

@@ -95,14 +95,14 @@ def sampler_explorer(
     Args:
         distributions: By name, the tokens and their logits (V,), finite, at least three of them.
         chain: The samplers that are switched on at the beginning, in order, with values for some of their settings.
-        caption: One sentence that says what the figure shows.
+        caption: One sentence that describes the figure.
 
     Returns:
         An object that notebooks display.
 
     Raises:
-        ValueError: If there is no distribution, one has fewer than three tokens, or logits that are not finite or do not fit them; if a
-            sampler or a setting is unknown, a sampler occurs twice or a value is out of its range; or if the caption is blank.
+        ValueError: If there are no distributions, or one has fewer than three tokens, or logits that are not finite or do not fit the
+            tokens. If a sampler or a setting is unknown, a sampler occurs twice, a value is out of its range, or the caption is blank.
     """
     if not distributions:
         raise ValueError("expected at least one distribution")

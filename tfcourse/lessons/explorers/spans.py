@@ -84,7 +84,7 @@ def span_explorer(
 
     Args:
         words: The text, word by word; 2 to 24 of them.
-        caption: One sentence that says what the figure shows.
+        caption: One sentence that describes the figure.
         masks: How many masks are drawn, at least 1.
         noise_density: As in `random_span_mask`.
         mean_span_length: As in `random_span_mask`.

@@ -1,7 +1,7 @@
 """Figures that read on a light and on a dark page, and that a screen reader can speak.
 
 Plots of measurements are matplotlib figures drawn inside `style`. Drawings of machines are a `Drawing` with parts from
-`boxes`, `matrices` and `lines`; those of the lessons stand in `scenes`. `show` shows either.
+`boxes`, `matrices` and `lines`; the drawings in the lessons are in `scenes`. `show` shows both kinds.
 """
 
 from __future__ import annotations

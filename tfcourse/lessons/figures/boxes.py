@@ -67,7 +67,7 @@ def chip(
         drawing: to draw on.
         word: what it says.
         at: its centre.
-        tone: `query` is the word that asks and `key` one that is asked, both solid; `muted` is one that is masked.
+        tone: `query` is the word that asks and `key` a word that it attends to, both solid; `muted` is a masked word.
         size: font size of the word.
         height: of the chip, in pixels.
 

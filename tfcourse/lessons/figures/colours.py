@@ -35,7 +35,7 @@ def weight_colour(weight: float) -> str:
 
 
 def weight_colormap() -> Any:
-    """Return the matplotlib colour map with the colours of `weight_colour`; what is not a number stays transparent."""
+    """Return the matplotlib colour map with the colours of `weight_colour`; NaN is transparent."""
     from matplotlib.colors import LinearSegmentedColormap
 
     rgb = tuple(channel / 255 for channel in INDIGO)

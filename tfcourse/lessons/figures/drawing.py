@@ -1,6 +1,6 @@
 """A drawing of a machine as inline SVG: text as text, the page's ink and colours, and the same bytes on every run.
 
-A `Drawing` is a canvas with a few primitives. What one draws with are the parts in `boxes`, `matrices` and `lines`.
+A `Drawing` is a canvas with a few primitives. The parts to draw with are in `boxes`, `matrices` and `lines`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Drawing:
 
         Args:
             where: its place.
-            tone: whose colour it has.
+            tone: its colour.
             radius: of its corners, in pixels.
             fill: a CSS colour such as one from `weight_colour`.
             wash: fill it with its tone instead, this opaque, from 0 to 1.
@@ -117,7 +117,7 @@ class Drawing:
 
         Args:
             commands: the path in SVG's language, `M10 20L30 40`.
-            tone: whose colour it has.
+            tone: its colour.
             stroke: width of the line in pixels; not used where `filled`.
             opacity: from 0 to 1.
             filled: fill the path instead of drawing its line.
@@ -153,11 +153,11 @@ class Drawing:
         """Write a label, whose lines are centred vertically at a point.
 
         Args:
-            at: where. `anchor` says which end of the label stands there.
+            at: the point at which the label has the end that `anchor` names.
             label: the text, with the marks of `markup`; a newline begins another line.
             size: font size in pixels.
             anchor: the start, the middle or the end of the label.
-            tone: whose colour it has; `on` is the page's ground, for text on a solid colour.
+            tone: its colour; `on` is the page's ground, for text on a solid colour.
             bold: whether it is bold.
         """
         lines = label.split("\n")

@@ -134,7 +134,7 @@ def draw_gru(
     gate_width: float,
     narrow: Drawing | None = None,
 ) -> Drawing:
-    """Draw the cell between the edges of `body`; z, n and r stand at `middles`."""
+    """Draw the cell between the edges of `body`; z, n and r are at `middles`."""
     drawing = Drawing(width, 358, narrow=narrow)
     drawing.rect(Rect(body[0], 22, body[1] - body[0], 302), radius=16, wash=0.03)
     names = ("*z* = σ(·)", "*n* = tanh(·)", "*r* = σ(·)") if narrow else ("*z*", "*n*", "*r*")

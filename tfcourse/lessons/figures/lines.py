@@ -31,7 +31,7 @@ def arrow(
         start: where it begins.
         end: where its tip is.
         via: the corners between.
-        tone: whose colour it has.
+        tone: its colour.
         stroke: width of the line in pixels.
         head: whether it has a head; a plain line has none.
         dashed: whether it is dashed.
@@ -68,10 +68,10 @@ def arc(
     Args:
         drawing: to draw on.
         start: the middle of the upper edge of the word that asks.
-        end: the same of the word that is asked.
+        end: the same of the word that it attends to.
         weight: from 0 to 1.
         rise: how far the arc rises above the higher end, in pixels; it grows with the distance unless given.
-        tone: whose colour it has.
+        tone: its colour.
     """
     (x1, y1), (x2, y2) = start, end
     rise = 14 + 0.3 * abs(x2 - x1) if rise is None else rise
@@ -88,7 +88,7 @@ def curve(drawing: Drawing, start: Point, end: Point, *, weight: float = 0.25, t
         start: where it leaves, upright.
         end: where it arrives, upright.
         weight: from 0 to 1.
-        tone: whose colour it has.
+        tone: its colour.
     """
     middle = (start[1] + end[1]) / 2
     commands = f"M{_pair(start)}C{_pair((start[0], middle))} {_pair((end[0], middle))} {_pair(end)}"
@@ -113,7 +113,7 @@ def bracket(
         label: what it says.
         side: of the part.
         gap: between the part and the bracket, in pixels.
-        tone: whose colour it has.
+        tone: its colour.
         size: font size of the label.
     """
     depth = 6.0

@@ -54,7 +54,7 @@ def parse(label: str) -> list[Run]:
         The runs in order; none is empty.
 
     Raises:
-        ValueError: if a brace or an asterisk is opened and not closed, or a mark stands at the end.
+        ValueError: if a brace or an asterisk is opened and not closed, or the label ends in a mark.
     """
     runs: list[Run] = []
     italic, level, braced = False, 0, False

@@ -37,7 +37,7 @@ def matrix(
         shape: its shape, below it.
         rows: labels to the left of the rows.
         columns: labels above the columns.
-        tone: whose colour its outline and its name have.
+        tone: the colour of its outline and its name.
         shaded: colour each cell by its value, an attention weight, with `weight_colour`.
 
     Returns:
@@ -85,7 +85,7 @@ def vector(
         column: whether it stands upright.
         cell: width and height of a cell, in pixels.
         name: its letter, above it.
-        tone: whose colour its outline and its name have.
+        tone: the colour of its outline and its name.
         shaded: colour each cell by its value, an attention weight.
 
     Returns:
@@ -146,7 +146,7 @@ def frame(drawing: Drawing, where: Rect, *, tone: Tone = "ink") -> None:
     Args:
         drawing: to draw on.
         where: its place.
-        tone: whose colour the frame has.
+        tone: its colour.
     """
     drawing.rect(where, tone=tone, radius=4, stroke=2.6)
 

@@ -1,4 +1,4 @@
-"""Matplotlib figures in the course's style, which follow the colours of the page that they stand on.
+"""Matplotlib figures in the course's style, which follow the colours of their page.
 
 Matplotlib is imported inside the functions: `tfcourse` itself does not need it, only the lessons do.
 """
@@ -73,9 +73,9 @@ def _settings() -> dict[str, Any]:
 def style() -> Iterator[tuple[str, ...]]:
     """Draw in the course's style inside a `with` block.
 
-    Text, ticks and spines are drawn in `INK`, which `show` turns into the colour of the page's text; the colour cycle
-    goes with markers and dashes, so that no line is told from another by its colour alone. Give `INK` as the colour
-    of any further line or text that has to follow the page.
+    Text, ticks and spines are drawn in `INK`, which `show` turns into the colour of the page's text. Each colour of the cycle comes with a
+    marker and a dash pattern, so that lines do not differ in colour alone. Give `INK` as the colour of any further line or text that has to
+    follow the page.
 
     Yields:
         The palette: five colours, as `#rrggbb`, with a contrast of 3:1 or more on light and on dark pages.
@@ -93,10 +93,10 @@ def style() -> Iterator[tuple[str, ...]]:
 
 
 def to_html(fig: Any, *, alt: str) -> str:
-    """Turn a figure into HTML: one SVG, or two for wide figures, of which a phone shows the one that is laid out for it.
+    """Turn a figure into HTML: one SVG, or two for wide figures, of which the second is laid out for a phone.
 
     Args:
-        fig: a matplotlib figure that was drawn inside `style`. A wide one is laid out anew.
+        fig: a matplotlib figure that was drawn inside `style`. The layout of a wide one is changed.
         alt: what the figure shows, as in `to_svg`.
 
     Returns:

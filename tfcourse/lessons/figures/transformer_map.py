@@ -32,14 +32,14 @@ def draw_map() -> Drawing:
     """Draw the Transformer from top to bottom, the encoder to the left and the decoder to the right.
 
     Returns:
-        The drawing, with a layout of its own for a phone. Each part links to its section of the lesson.
+        The drawing, with a separate layout for a phone. Each part links to its section of the lesson.
     """
     return _draw_map(_ON_A_PAGE, narrow=_draw_map(_ON_A_PHONE))
 
 
 @dataclass(frozen=True)
 class _Places:
-    """What differs between a page and a phone; heights are the same."""
+    """The measures that differ between a page and a phone; heights are the same."""
 
     width: float
     encoder: float
@@ -135,7 +135,7 @@ def _draw_output(drawing: Drawing, at: _Places, decoder: Rect) -> None:
 
 
 def _draw_training(drawing: Drawing, at: _Places) -> None:
-    """What makes deep stacks learn stands beside the machine, not in it."""
+    """The parts that make deep stacks learn are beside the machine, not in it."""
     top = _FIRST + 2 * _PITCH + 70
     width = at.box + 2 * at.margin - 4
     drawing.rect(Rect(at.encoder - width / 2, top, width, 36 + 40 * len(IN_TRAINING)), radius=14, dashed=True)

@@ -17,7 +17,7 @@ def lstm_cell() -> Drawing:
     """Draw the LSTM cell: the cell's way straight through it, and the three gates that act on it.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     return draw_lstm(LSTM_ON_A_PAGE, narrow=draw_lstm(LSTM_ON_A_PHONE))
 
@@ -26,7 +26,7 @@ def gru_cell() -> Drawing:
     """Draw the GRU cell: the state's way through it, and the two gates that act on it.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     narrow = draw_gru(350, (38, 312), (82, 168, 262), 74)
     return draw_gru(620, (72, 548), (150, 300, 460), 118, narrow=narrow)
@@ -39,7 +39,7 @@ def read_line_by_line() -> Drawing:
     """Draw a recurrent network that reads the ferry's log: one line after the other goes into the same small network.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     return _reading(640, left=96, pitch=172, wide=104, narrow=_reading(350, left=44, pitch=98, wide=62))
 
@@ -68,7 +68,7 @@ def window_model() -> Drawing:
     """Draw the language model with a window of four characters, and the sizes of its layers.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     return _window(520, pitch=44, narrow=_window(350, pitch=31))
 
@@ -104,7 +104,7 @@ def unrolled_network() -> Drawing:
     """Draw a recurrent network twice: with its loop, and unrolled through three steps.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     narrow = Drawing(350, 380)
     _folded(narrow, (140, 96))
@@ -148,7 +148,7 @@ def five_configurations() -> Drawing:
     """Draw the five ways to read and write with one cell: which steps have an input, and which an output.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     narrow = Drawing(350, 436)
     _panels(narrow, list(ARRANGEMENTS)[:3], (6, 10), pitch=36, gap=6)
@@ -191,7 +191,7 @@ def encoder_decoder() -> Drawing:
     """Draw an encoder and a decoder that share nothing but one context, for a string that is reversed.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     narrow = Drawing(350, 470)
     _translator(narrow, (80, 150, 220), 70, (295, 152), (74, 144, 214, 284), 350)
@@ -234,7 +234,7 @@ def teacher_forcing() -> Drawing:
     """Draw a decoder that is given the true tokens, as in training, and one that reads what it has written.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     narrow = Drawing(350, 464)
     _decoder(narrow, (56, 166, 276), 134, forced=True)
@@ -270,7 +270,7 @@ def stacked_and_bidirectional() -> Drawing:
     """Draw a stack of two layers, and a network that reads from both ends.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     narrow = Drawing(350, 490)
     _stack(narrow, (65, 175, 285), 0)
@@ -315,7 +315,7 @@ def corpus_in_blocks() -> Drawing:
     """Draw eleven tokens, cut into blocks of three inputs, and the targets of each block.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     return _blocks(600, left=110, cell=42, narrow=_blocks(350, left=10, cell=30))
 
@@ -346,7 +346,7 @@ def gradient_on_its_way() -> Drawing:
     """Draw a gradient that goes back through four states and is multiplied by the same weight at each step.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     return _way_back(600, left=60, pitch=124, narrow=_way_back(350, left=30, pitch=72))
 
@@ -374,7 +374,7 @@ def all_states_kept() -> Drawing:
     """Draw an encoder whose states are all kept, and a decoder that could look at each of them.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     return _kept(560, (70, 170, 270), 440, narrow=_kept(350, (44, 124, 204), 300))
 

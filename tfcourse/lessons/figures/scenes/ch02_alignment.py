@@ -49,7 +49,7 @@ def soft_lookup() -> Drawing:
     """Draw the three steps of attention: score each annotation, make weights of the scores, blend.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     return _lookup(560, left=160, pitch=120, narrow=_lookup(350, left=92, pitch=92))
 
@@ -90,7 +90,7 @@ def six_scores() -> Drawing:
     """Draw the six scores beside each other: what is done to the query, to the key, and to both.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     return _scores(680, columns=3, narrow=_scores(350, columns=2))
 
@@ -123,7 +123,7 @@ def masked_weights() -> Drawing:
     """Draw the weights of the text's example without a mask, with one, and with one that comes too late.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     return _masked(520, left=75, cell=74, narrow=_masked(350, left=10, cell=66))
 
@@ -148,7 +148,7 @@ def decoder_step() -> Drawing:
     """Draw one step of Bahdanau's decoder: the old state asks, and the context enters the cell and the output.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     narrow = _step(350, (32, 148, 262), 64)
     return _step(640, (60, 300, 500), 100, narrow=narrow)
@@ -195,7 +195,7 @@ def looks_next_door() -> Drawing:
     """Draw where the second `##hundert` comes from, and where the additive score looks most.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     return _next_door(560, left=70, pitch=105, narrow=_next_door(350, left=36, pitch=70))
 
@@ -228,7 +228,7 @@ def date_orders() -> Drawing:
     """Draw how the parts of a date in three countries move into the order of ISO 8601.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     narrow = Drawing(350, 480)
     for i, place in enumerate(ORDERS):
@@ -271,7 +271,7 @@ def closed_places() -> Drawing:
     """Draw weights with all places open, with the strongest closed, and with none open.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     return _weight_rows(560, CLOSED, left=170, narrow=_weight_rows(350, CLOSED, left=7))
 

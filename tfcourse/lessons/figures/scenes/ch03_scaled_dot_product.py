@@ -26,7 +26,7 @@ def attention_in_matrices(queries: Matrix, keys: Matrix, values: Matrix) -> Draw
     """Draw scores, softmax and blend as matrices, each result where its row and its column meet.
 
     Args:
-        queries: (T, Dh), in units of ln 2, with whole numbers in the lesson.
+        queries: (T, Dh), in units of ln 2; they are integers in the lesson.
         keys: (S, Dh), of which the readings and the pages are named as in the lesson.
         values: (S, Dv).
 
@@ -52,7 +52,7 @@ def attention_in_matrices(queries: Matrix, keys: Matrix, values: Matrix) -> Draw
 
 
 def three_uses() -> Drawing:
-    """Draw self-, cross- and causal attention beside each other: who asks whom, and the mask.
+    """Draw self-, cross- and causal attention beside each other: queries, keys and the mask.
 
     Returns:
         The drawing: three panels beside each other on a page, below each other on a phone.
@@ -182,7 +182,7 @@ def _show_product(drawing: Drawing, left: Grid, upper: Grid, result: Grid) -> No
 
 
 def lookup_in_a_book() -> Drawing:
-    """Draw a query that asks three pages: each answers as far as its key fits, and the answers are blended.
+    """Draw a query that asks three pages: each answers to the degree that its key fits, and the answers are blended.
 
     Returns:
         The drawing.

@@ -24,7 +24,7 @@ def two_looks() -> Drawing:
     """Draw two heads that look at the same sentence for different reasons.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     return _looks(640, pitch=68, size=TEXT, narrow=_looks(350, pitch=38.5, size=11.5))
 
@@ -93,7 +93,7 @@ def _draw_head(drawing: Drawing, head: int, x: float) -> None:
     card = Rect(x - 42, 166, 84, 134)
     drawing.rect(card, wash=0.06 + 0.08 * head)
     drawing.text((x, 182), f"head {head + 1}", size=SMALL, bold=True)
-    # Each head has weights of its own: who asks whom differs from head to head.
+    # Each head has its own weights: who asks whom differs from head to head.
     strongest = [(0, 0, 1, 2), (0, 1, 0, 1), (0, 0, 2, 0)][head]
     rows = [[0.85 if j == key else 0.05 for j in range(4)] for key in strongest]
     weights = matrix(drawing, [["" for _ in row] for row in rows], (x - 26, 194), cell=(13, 13), name="", shape="")
@@ -160,7 +160,7 @@ def three_sources() -> Drawing:
 
 
 def _source(title: str, call: str, weights: str, *, causal: bool = False, crossed: bool = False) -> Drawing:
-    """One panel: who asks, to the left; who is asked, to the right; the layer below them."""
+    """One panel: the input of the queries on the left, the input of the keys and values on the right, the layer below them."""
     drawing = Drawing(226, 246)
     drawing.text((113, 12), title, bold=True)
     asking = box(drawing, "*x*", Rect(18, 32, 84, 40), tone="query", note="10 French" if crossed else "9 English")

@@ -24,7 +24,7 @@ def transformer_map() -> Drawing:
     """Draw the Transformer from top to bottom, the encoder to the left and the decoder to the right.
 
     Returns:
-        The drawing, with a layout of its own for a phone. Each part links to its section of the lesson.
+        The drawing, with a separate layout for a phone. Each part links to its section of the lesson.
     """
     return draw_map()
 
@@ -184,7 +184,7 @@ def smoothed_target(vocabulary_size: int, epsilon: float) -> Drawing:
 
     Args:
         vocabulary_size: V, the number of tokens.
-        epsilon: the share of probability that is spread over all tokens.
+        epsilon: the probability that is spread over all tokens.
 
     Returns:
         The drawing.
@@ -260,7 +260,7 @@ def beam_tree() -> Drawing:
     """Draw a beam search of width 2 in the lesson's table as a tree, with what greedy search takes.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     return _tree(640, pitch=136, narrow=_tree(350, pitch=76))
 

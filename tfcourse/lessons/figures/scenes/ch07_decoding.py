@@ -102,7 +102,7 @@ def search_tree() -> Drawing:
     """Draw the tree of texts of the lecture's table, with the greedy way and the better ones.
 
     Returns:
-        The drawing, with a layout of its own for a phone.
+        The drawing, with a separate layout for a phone.
     """
     narrow = _tree(350, pitch=70, left=26, row=58, size=SMALL)
     return _tree(640, pitch=130, left=50, row=58, size=15, narrow=narrow)

@@ -61,7 +61,7 @@ def both_sides() -> Drawing:
 
 
 def _encoder_around() -> Drawing:
-    """The gap looks at both sides, and its own state answers."""
+    """The gap attends to both sides, and its own state answers."""
     drawing = Drawing(320, 190)
     drawing.text((160, 12), "Encoder: both sides", bold=True)
     tones: list[Tone] = ["query" if place == GAP else "key" for place in range(len(GAPPED))]
@@ -300,7 +300,7 @@ def _span() -> Drawing:
 
 
 def find_the_replaced() -> Drawing:
-    """Draw replaced-token detection: gaps, what a small generator puts there, and what the model says of every place.
+    """Draw replaced-token detection: gaps, the tokens that a small generator puts there, and the model's output at every position.
 
     Returns:
         The drawing.

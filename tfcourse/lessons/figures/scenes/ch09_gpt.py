@@ -27,7 +27,7 @@ def product() -> Drawing:
     """Draw a text as a product: each token, given those before it.
 
     Returns:
-        The drawing: a row for each token; on a phone the probability stands below its row.
+        The drawing: a row for each token; on a phone the probability is below its row.
     """
     narrow, drawing = Drawing(350, 8 + 52 * len(SENTENCE)), Drawing(700, 14 + 40 * len(SENTENCE))
     drawing.narrow = narrow

@@ -178,7 +178,7 @@ def cutting() -> Drawing:
 
 
 def windows() -> Drawing:
-    """Draw windows on a grid, the same shifted, and the shifted ones once the grid was rolled: who may meet one place.
+    """Draw windows on a grid, shifted windows, and shifted windows on the rolled grid: which positions one position may attend to.
 
     Returns:
         The drawing: three grids beside each other on a page, below each other on a phone.
@@ -743,7 +743,7 @@ def _features(width: float, *, left: float, pitch: float, narrow: Drawing | None
 
 
 def _look_up(drawing: Drawing, city: float, job: float, top: float) -> None:
-    """One embedding for both categories; each column knows how many rows stand before its own."""
+    """One embedding for both categories; each column has the number of rows before its own as an offset."""
     half = 22 if job - city < 100 else 34
     middle = (city + job) / 2
     table = Grid(middle - half / 1.6, 152, 2 * half / 1.6, 110, 5, 1)
@@ -766,7 +766,8 @@ def _look_up(drawing: Drawing, city: float, job: float, top: float) -> None:
 
 
 def two_streams() -> Drawing:
-    """Draw a layer of ViLBERT: text and picture ask each other's input, each with weights of its own, and then think for themselves.
+    """Draw a layer of ViLBERT: text and image attend to each other's input, each with its own weights; then each has its own feed-forward
+    network.
 
     Returns:
         The drawing: the streams from left to right on a page, from the top down on a phone.

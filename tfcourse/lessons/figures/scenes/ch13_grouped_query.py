@@ -232,7 +232,7 @@ def _bars(drawing: Drawing, corner: Point, millisecond: float) -> None:
 
 
 def stacked_queries() -> Drawing:
-    """Draw how the queries of a group are stacked, so that one product with a head of keys gives all of their scores.
+    """Draw how the queries of a group are stacked, so that one product with their shared keys gives all of their scores.
 
     Returns:
         The drawing: four query heads of two rows, two key/value heads, from left to right.
