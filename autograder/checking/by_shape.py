@@ -96,8 +96,9 @@ def _is_meta(device: Any) -> bool:
 
 def _selects_by_value(name: str, tensors: Sequence[Tensor]) -> bool:
     """Return whether an operation indexes with booleans, which select as many items as are true, or indexes a tensor on the CPU."""
-    booleans = (torch.bool, torch.uint8)
-    return name == "index" and (not tensors[0].is_meta or any(index.dtype in booleans for index in tensors[1:]))
+    return name == "index" and (
+        not tensors[0].is_meta or any(index.dtype in (torch.bool, torch.uint8) for index in tensors[1:])
+    )
 
 
 def _are_supported(tensors: Sequence[Tensor]) -> bool:

@@ -100,14 +100,8 @@ def selected_chapters(root: Path, course: Course, chapter_names: Sequence[str]) 
 
 
 def _read_plan(root: Path, course: Course) -> CourseFile:
-    return read_course_file(
-        course.root, {*(chapter.name for chapter in load_chapters(root)), *_own_assignments(course)}
-    )
-
-
-def _own_assignments(course: Course) -> set[str]:
-    """Return the names of the course's source folders, which may include separate assignments."""
-    return {path.name for path in course.folder("source").glob("*") if path.is_dir()}
+    own_assignments = (path.name for path in course.folder("source").glob("*") if path.is_dir())
+    return read_course_file(course.root, {*(chapter.name for chapter in load_chapters(root)), *own_assignments})
 
 
 def _select_assigned(chapter: Chapter, plan: CourseFile, course: Course) -> Chapter:

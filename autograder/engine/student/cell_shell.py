@@ -151,7 +151,6 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
     def __init__(self, **kwargs: Any) -> None:
         self._take: Emit = _discard_output
         self._streams: tuple[_Stream, ...] = ()
-        self._shown = False
         super().__init__(**kwargs)
 
     @property

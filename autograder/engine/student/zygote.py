@@ -165,7 +165,6 @@ class _Zygote:
     def prepare(self, root: str) -> None:
         """Import the packages that students use, and enter the private root."""
         settings = self._settings
-        _initial_variables()
         if settings.isolation == "none":
             self._import()
         else:
