@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bs4 import BeautifulSoup
 
 from autograder.site.slides.build import Decks, build_decks
 from autograder.site.slides.source import decks
@@ -126,3 +129,30 @@ def test_a_deck_fills_a_lecture(built: Decks, name: str) -> None:
     assert len(deck.halves) == 2
     assert abs(deck.halves[0] - deck.halves[1]) <= 15
     assert 35 <= deck.short <= 50
+
+
+# Whoever has not read the question: what is chosen by the texts of the four options alone.
+BLIND: dict[str, Any] = {
+    **{f"always {letter}": lambda texts, at=at: at for at, letter in enumerate("ABCD")},
+    "the longest": lambda texts: max(range(4), key=lambda at: len(texts[at])),
+    "the shortest": lambda texts: min(range(4), key=lambda at: len(texts[at])),
+    "most words of the others": lambda texts: max(range(4), key=lambda at: _shared(texts, at)),
+    "fewest words of the others": lambda texts: min(range(4), key=lambda at: _shared(texts, at)),
+}
+
+
+def _shared(texts: list[str], at: int) -> int:
+    words = [Counter(re.findall(r"\w+", text.lower())) for text in texts]
+    return sum((words[at] & other).total() for place, other in enumerate(words) if place != at)
+
+
+@pytest.mark.parametrize("strategy", BLIND)
+def test_the_options_alone_do_not_give_the_key_away(built: Decks, strategy: str) -> None:
+    pages = [
+        BeautifulSoup((built.folder / f"{name}.html").read_text(encoding="utf-8"), "html.parser") for name in DECKS
+    ]
+    questions = [options.find_all("li", recursive=False) for page in pages for options in page.select(".question > ol")]
+    chosen = [options[BLIND[strategy]([option.get_text() for option in options])] for options in questions]
+    right = ["right" in option.get("class", ()) for option in chosen]
+    assert len(right) >= 6 * len(DECKS)
+    assert sum(right) <= 0.35 * len(right)
