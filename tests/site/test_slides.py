@@ -69,7 +69,8 @@ def test_short_slides_are_taken_alone(tmp_path: Path) -> None:
     ("block", "named"),
     [
         ("```{lesson-figure} 3.99\n```", "3.99"),
-        ("```{lesson-figure} 3.1\n:crop: 0 50\n```", "alt"),
+        ("```{lesson-figure} 3.1 What?\n:crop: 0 50\n```", "alt"),
+        ("```{lesson-figure} 3.1\n```", "first words"),
         ("```{lesson-figure} 3.1 Another picture\n```", "What"),
         ("```{slides-from} nobody\n```", "nobody"),
         ("```{slides-from} 03\nNo such slide\n```", "No such slide"),

@@ -2,8 +2,8 @@
 
 A deck stores no figure and no number twice. It names them, and they come from the lesson's executed cells:
 
-- ``{lesson-figure} 3.5 With the division`` is the output above the caption "Figure 3.5. With the division …" of lesson 03. The words are
-  optional. With them, a deck that names a number which now belongs to another figure is not made.
+- ``{lesson-figure} 3.5 With the division`` is the output above the caption "Figure 3.5. With the division …" of lesson 03. A deck that names a
+  number which now belongs to another figure is not made.
 - ``{{weights[0, 1]:.2f}}`` is the value that the lesson prints in its prose with the same expression and format. An expression that the
   lesson does not print is left for the deck's own cells.
 - ``{exercises}`` lists the chapter's exercises with their minutes.
@@ -163,8 +163,12 @@ class DeckSources:
                 do=f"Name one of {', '.join(lesson.figures)}. A figure that a reader moves has no picture for slides.",
             )
         caption, picture = lesson.figures[number]
-        if not caption.startswith(words):
-            raise CourseError(f"figure {number} is “{caption[:60]}…”, and not “{words}”", where=deck.path)
+        if not words or not caption.startswith(words):
+            raise CourseError(
+                f"figure {number} is “{caption[:60]}…”, and not “{words}”",
+                where=deck.path,
+                do="Write the number and the first words of its caption.",
+            )
         try:
             return _raw(slide_figure(picture, f"../chapters/{lesson.chapter.name}/lesson.html", options))
         except ValueError as error:
