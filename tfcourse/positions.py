@@ -22,7 +22,7 @@ def sinusoidal_positions(length: int, d_model: int, device: torch.device | str |
     Row t contains, for every i from 0 to D / 2 - 1, sin(t / 10000^(2i / D)) in column
     2i and the cosine of the same angle in column 2i + 1. The wavelengths grow from 2π
     in the first pair of columns towards 10000 · 2π in the last. Angles are computed in
-    float64, so that large positions are as accurate as small ones.
+    `widest_float(device)`: in float64, large positions are as accurate as small ones.
 
     Args:
         length: Number of positions T.

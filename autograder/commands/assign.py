@@ -44,8 +44,11 @@ def assign(
 ) -> CommandResult:
     """Release chapters to students.
 
-    This writes nbgrader's source and release versions, and for each chapter an archive with the notebook and the student package.
-    course.toml in the course folder records the assigned exercises for the next time.
+    For each chapter this writes COURSE/student/CHAPTER.zip: the notebook, the lesson and the student package. The package contains the
+    solutions of earlier chapters, so assign a chapter when those are no longer due. COURSE/source and COURSE/release contain nbgrader's
+    versions. COURSE/course.toml records the choice of exercises for the next time.
+
+    CHAPTER is a number or a word of the name, such as 3 or gpt.
 
     Example:
       tfcourse assign 03 04

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option(
     "--submissions",
     type=click.Path(path_type=Path),
-    help="Submissions: a folder or ZIP archive from Canvas, Moodle or nbgrader.",
+    help="A folder or ZIP archive of submissions, as your learning platform exports it.",
 )
 @execution_options
 @click.option("--force", is_flag=True, help="Also grade unchanged submissions again.")
@@ -57,8 +57,11 @@ def autograde(
 ) -> CommandResult:
     """Grade submissions into the gradebook and write feedback.
 
+    Submissions run in a sandbox, which needs Linux; without one, the command stops unless you pass --allow-weaker-isolation. A submission
+    that cannot be graded is listed and stops no other.
+
     Without --submissions, the command grades the submissions in COURSE/submitted. Run it again to continue after an interruption.
-    Each student's feedback page is in COURSE/feedback.
+    Each student's feedback page is in COURSE/feedback. CHAPTER is a number or a word of the name, such as 3 or gpt.
 
     Example:
       tfcourse autograde 03 --submissions ~/Downloads/submissions.zip

@@ -28,15 +28,15 @@ from tfcourse import __version__
 # Python would free every object of nbgrader and its database before it ends, one by one: a quarter of a second of each command.
 atexit.register(gc.freeze)
 
-# The commands by their users, in the order of a semester. Each has a module of its name; libraries such as PyTorch and nbgrader are
-# imported within its function, so that `--help` is fast.
+# The commands by their users. Each has a module of its name; libraries such as PyTorch and nbgrader are imported within its function, so
+# that `--help` is fast.
 COMMANDS = {
-    "For lecturers": (
-        *("assign", "students", "autograde", "choose", "decide", "mark", "report", "export"),
-        *("regrade", "replay", "viva", "exam", "doctor"),
+    "For lecturers, in the order of a semester": (
+        *("doctor", "solve", "sample-class", "build", "assign", "students", "autograde", "choose", "decide", "mark"),
+        *("report", "export", "regrade", "replay", "viva", "exam", "generate"),
     ),
-    "For course authors": ("build", "sync", "solve", "sample-class"),
-    "For students": ("validate", "generate"),
+    "For course authors": ("sync",),
+    "For students": ("validate",),
 }
 
 
@@ -62,7 +62,11 @@ class _Group(click.Group):
                 )
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Group,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done; 1 done, but something waits for you or falls short; 2 could not run; 130 stopped with Ctrl-C.",
+)
 @click.version_option(__version__, prog_name="tfcourse")
 @keep_example_lines
 def main() -> None:
@@ -71,7 +75,8 @@ def main() -> None:
     A chapter can be named by its number or a word of its name, such as 3 or gpt.
 
     Example:
-      tfcourse assign 03 && tfcourse autograde 03 --submissions downloads.zip
+      tfcourse assign 03
+      tfcourse autograde 03 --submissions downloads.zip
     """
     if shutil.which("alembic") is None:
         # nbgrader calls this program by name when it creates a gradebook. It is beside this Python, perhaps not on the path.

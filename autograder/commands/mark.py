@@ -36,8 +36,12 @@ def _read_rubrics(course: Course, chapter: str) -> Mapping[str, Rubric]:
 @click.command()
 @click.argument("chapter", metavar="CHAPTER")
 @course_option
-@click.option("--live", is_flag=True, help="Also start the live view for a projector, at a second address.")
-@click.option("--names", is_flag=True, help="Show the names of the students. [default: anonymous]")
+@click.option(
+    "--live",
+    is_flag=True,
+    help="Also start a view for a projector, without names or code, and open it instead of the marking page.",
+)
+@click.option("--names", is_flag=True, help="Show the names of the students, which are hidden otherwise.")
 @page_options
 @command
 def mark(
@@ -46,8 +50,8 @@ def mark(
     """Mark code and written answers on a page on this machine.
 
     Code answers that behave alike are marked together, and so are identical written answers. Marks and comments go into nbgrader's
-    gradebook. The live view (--live) shows counts, diagnoses and titles of rows, but no student's work. With --live the browser opens
-    that view alone.
+    gradebook at once; stop with Ctrl-C. Run `tfcourse autograde` afterwards to put them into the feedback pages. CHAPTER is a number or a
+    word of the name, such as 3 or gpt.
 
     Example:
       tfcourse mark 03

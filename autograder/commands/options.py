@@ -36,7 +36,8 @@ _device_option = click.option(
     metavar="[cpu|cuda|auto]",
     default="auto",
     show_default=True,
-    help="Device of student code; auto uses a GPU if there is one.",
+    help="Device of student code; auto uses a GPU if there is one. "
+    "A GPU weakens the sandbox: use --device cpu for work that you do not trust.",
 )
 
 
