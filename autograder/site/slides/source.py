@@ -2,8 +2,8 @@
 
 A deck stores no figure and no number twice. It names them, and they come from the lesson's executed cells:
 
-- ``{lesson-figure} 3.5 With the division`` is the output above the caption "Figure 3.5. With the division …" of lesson 03. If the number belongs to
-  another figure later, the deck is not made.
+- ``{lesson-figure} 3.5 With the division`` is the output above the caption "Figure 3.5. With the division …" of lesson 03. If the number
+  belongs to another figure later, the deck is not made.
 - ``{{weights[0, 1]:.2f}}`` is the value that the lesson prints in its prose with the same expression and format. An expression that the
   lesson does not print is left for the deck's own cells.
 - ``{exercises}`` lists the chapter's exercises with their minutes.
