@@ -149,7 +149,7 @@ def find_definition(obj: Callable[..., Any]) -> tuple[ModuleSource, Definition]:
         matches = [node for node in named if line in (None, first_line(node))]
     if len(matches) != 1 or not isinstance(matches[0], kind):
         raise CourseError(
-            f"the source of {name} cannot be found", where=file, do="Define it exactly once, with def or class."
+            f"the source of {name} was not found", where=file, do="Define it exactly once, with def or class."
         )
     return module, matches[0]
 
