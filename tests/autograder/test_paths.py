@@ -60,7 +60,7 @@ def test_a_new_course_goes_with_the_folders_that_were_made_for_it(tmp_path: Path
 
 def test_a_new_course_belongs_to_one_until_it_is_made(tmp_path: Path) -> None:
     with create_or_open_course(tmp_path / "course") as course:
-        with pytest.raises(InUseError, match="at work"):
+        with pytest.raises(InUseError, match="is running"):
             fail_after_making(course.root, "never")
         assert [path.name for path in course.root.iterdir() if path.is_file()] == ["nbgrader_config.py"]
 
