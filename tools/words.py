@@ -296,12 +296,11 @@ def table(path: Path = ROOT / "tools" / "words.toml") -> Table:
 
 
 def _areas(rule: dict[str, list[str]]) -> frozenset[str]:
-    """Return the areas in which a rule is in force: its own ``areas``, or all prose, without the areas in ``not_yet``."""
+    """Return the areas in which a rule is in force: its own ``areas``, or all prose."""
     chosen = frozenset(rule.get("areas", PROSE))
-    pending = frozenset(rule.get("not_yet", []))
-    if unknown := (chosen | pending) - AREAS.keys():
+    if unknown := chosen - AREAS.keys():
         raise ValueError(f"tools/words.toml: unknown areas {sorted(unknown)}; known are {sorted(AREAS)}")
-    return chosen - pending
+    return chosen
 
 
 def findings(area: str, words: Table, everywhere: bool = False) -> Iterator[str]:

@@ -75,7 +75,7 @@ def compute_on_meta_device(func: Any, args: tuple[Any, ...], kwargs: Mapping[str
     else:
         fits = (
             (name in _OPERATIONS and not func._schema.is_mutable) or (name in _IN_PLACE and _is_meta(tensors[0].device))
-        ) and (_are_supported(tensors) and not kwargs.get("device") and not _selects_by_value(name, tensors))
+        ) and (_are_supported(tensors) and not kwargs.get("device") and not _is_unsuitable_index(name, tensors))
     if not fits:
         return NotImplemented
     try:
@@ -94,8 +94,8 @@ def _is_meta(device: Any) -> bool:
     return device is not None and torch.device(device).type == "meta"
 
 
-def _selects_by_value(name: str, tensors: Sequence[Tensor]) -> bool:
-    """Return whether an operation indexes with booleans, which select as many items as are true, or indexes a tensor on the CPU."""
+def _is_unsuitable_index(name: str, tensors: Sequence[Tensor]) -> bool:
+    """Return whether an index selects by values (booleans) or is an error (a tensor on the CPU with an index on another device)."""
     return name == "index" and (
         not tensors[0].is_meta or any(index.dtype in (torch.bool, torch.uint8) for index in tensors[1:])
     )

@@ -244,8 +244,7 @@ def _format_grades(
     from autograder.grading.reports.missing import missing_downloads_message
     from autograder.intake.downloads.journal import OPEN_TIMES
     from autograder.intake.people.standing import split_by_listed_time
-    from autograder.intake.people.strangers import find_strangers
-    from autograder.intake.people.strangers import stranger_problems as stranger_problems
+    from autograder.intake.people.strangers import find_strangers, stranger_problems
     from autograder.intake.roster import read_roster
 
     chapter = collection.chapter

@@ -197,7 +197,7 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
                     cause = cause.__context__
         super().showtraceback(exc_tuple, *args, **kwargs)
         if error is not None and not self._shown and not isinstance(error, UsageError):
-            # IPython had not the memory to format it, and printed it.
+            # IPython could not format it, for want of memory for example, and only printed it.
             self._showtraceback(type(error), error, traceback.format_exception_only(error))
 
     def _format_exception_for_storage(self, *args: Any, **kwargs: Any) -> dict[str, Any]:

@@ -67,7 +67,6 @@ def serve_zygotes(arguments: Sequence[str]) -> None:
 
 
 def _import_for_all() -> None:
-    _initial_variables()
     _import(PRELOAD)
     _shell()
     _warm_up("cpu")
@@ -111,17 +110,10 @@ def _bind_to_worker(control: socket.socket) -> bool:
     return not poll.poll(0)
 
 
-@cache
-def _initial_variables() -> frozenset[str]:
-    """Return the names of this process's environment variables before its imports."""
-    return frozenset(os.environ)
-
-
 def _replace_environment(variables: Mapping[str, str]) -> None:
-    """Replace the environment variables inherited from the server, keeping variables that imports added."""
-    added = {name: os.environ[name] for name in os.environ.keys() - _initial_variables()}
+    """Replace the environment variables inherited from the server."""
     os.environ.clear()
-    os.environ.update({**variables, **added})
+    os.environ.update(variables)
     tempfile.tempdir = None
 
 

@@ -25,8 +25,7 @@ from autograder.intake.downloads.journal import (
 )
 from autograder.intake.notebook.timestamp import DOUBTFUL
 from autograder.intake.notebook.timestamp import KIND as NO_TIME
-from autograder.intake.people.strangers import find_strangers
-from autograder.intake.people.strangers import stranger_problems as stranger_problems
+from autograder.intake.people.strangers import find_strangers, stranger_problems
 
 if TYPE_CHECKING:
     from autograder.intake.notebook.problem import Problem

@@ -104,6 +104,11 @@ def test_a_cell_that_fails_says_so_and_the_next_one_runs(shell: CellShell, sourc
     assert shell.run("1", lambda output: None) is True
 
 
+def test_an_error_that_ipython_cannot_format_is_the_cells_error(shell: CellShell, run: Run) -> None:
+    shell.InteractiveTB.structured_traceback = lambda *args, **kwargs: bytes(2**60)  # a MemoryError
+    assert [item["ename"] for item in run("1 / 0") if item["output_type"] == "error"] == ["ZeroDivisionError"]
+
+
 def test_the_streams_of_this_process_are_back_after_a_cell(shell: CellShell) -> None:
     before = sys.stdout, sys.stderr
     for source in ("print(1)", "1 / 0", "import sys; sys.stdout = None", "raise SystemExit"):
